@@ -1,0 +1,49 @@
+# Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+#
+# Three kinds of tests: units (GoogleTest), the command from outside (pytest), an installed copy in another project.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# --- units: codec/tests/*_test.cpp ---------------------------------------------------------------------
+ptd_glob(test_sources tests/*_test.cpp)
+if(test_sources)
+  add_executable(ptd_tests ${test_sources})
+  # Tests may look below the public surface, at rooms and at the generated schema.
+  target_link_libraries(ptd_tests PRIVATE
+      ptd::core ptd::foreign ptd_schema_headers ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
+      GTest::gmock GTest::gtest_main)
+  target_compile_definitions(ptd_tests PRIVATE PTD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  ptd_own_test(ptd_tests)
+  # The library is what must be fast; its tests should rather compile fast.
+  target_compile_options(ptd_tests PRIVATE $<$<CONFIG:Release>:-O1>)
+  gtest_discover_tests(ptd_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endif()
+
+# --- the command from outside: codec/tests/e2e/*.py ----------------------------------------------------
+ptd_glob(e2e_sources tests/e2e/*.py)
+if(e2e_sources AND NOT EXISTS "${PTD_PYTHON}")
+  message(WARNING "No ${PTD_PYTHON}: end-to-end tests are left out. ./dev build makes it.")
+elseif(e2e_sources)
+  add_test(NAME e2e COMMAND "${PTD_PYTHON}" -m pytest -q -p no:cacheprovider "${CMAKE_CURRENT_SOURCE_DIR}/tests/e2e")
+  set_tests_properties(e2e PROPERTIES TIMEOUT 900 ENVIRONMENT
+      "PTD_BIN=$<TARGET_FILE:ptd_cli>;PTD_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+endif()
+
+# --- an installed copy in another project: codec/tests/consumer ----------------------------------------
+set(consumer_dir "${PROJECT_BINARY_DIR}/consumer")
+add_test(NAME consumer.install
+    COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${consumer_dir}/prefix")
+set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP ptd_installed)
+
+function(ptd_consumer_test way)
+  add_test(NAME consumer.${way}
+      COMMAND "${CMAKE_CTEST_COMMAND}"
+          --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/tests/consumer" "${consumer_dir}/${way}"
+          --build-generator "${CMAKE_GENERATOR}" --build-project consumer
+          --build-options "-DPTD_WAY=${way}" "-DCMAKE_PREFIX_PATH=${consumer_dir}/prefix"
+              "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}"
+          --test-command "${consumer_dir}/${way}/consumer")
+  set_tests_properties(consumer.${way} PROPERTIES FIXTURES_REQUIRED ptd_installed TIMEOUT 300)
+endfunction()
+ptd_consumer_test(find_package)
+ptd_consumer_test(pkg_config)
