@@ -1,0 +1,58 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// Model files of any kind that is understood, into a Writer.
+#pragma once
+
+#include <filesystem>
+#include <ptd/reader.hpp>
+#include <ptd/writer.hpp>
+#include <string>
+#include <vector>
+
+namespace ptd::foreign {
+
+struct ImportOptions {
+  std::string method;  ///< that the tensors are bound to; empty: "forward", or what a .ptd file says
+  std::vector<std::string> mutable_globs;  ///< names (shell patterns) of tensors that are state
+  bool allow_shared = false;               ///< safetensors: several names over one byte range are one storage
+  bool metadata_as_json = false;           ///< safetensors: keep metadata values that are not strings as JSON
+  bool allow_partial = false;              ///< safetensors: take one shard of several
+};
+
+/// What an import found that its user may want to know; each a sentence.
+struct ImportReport {
+  std::uint64_t tensors = 0;
+  std::uint64_t mutable_tensors = 0;
+  std::vector<std::string> notes;
+};
+
+/// Adds everything in the file to the writer, by what its bytes say it is: a .ptd file, a safetensors file,
+/// the index of a sharded one, or a folder that holds one of the latter two. Sources keep the files open.
+/// Errors: those of the format at hand; `unsupported_input`, naming what the file is, for formats that are
+/// not imported.
+Result<ImportReport> import_file(Writer& writer, const std::filesystem::path& path,
+                                 const ImportOptions& options);
+
+/// Opens a .ptd file; if it is none, the error says what it is and what to do with it.
+Result<Reader> open_ptd(const std::filesystem::path& path, const OpenOptions& options = {});
+
+/// Writes a model, or what one method binds, as a safetensors file that appears whole or not at all.
+struct ExportOptions {
+  std::string method;  ///< empty: all tensors
+  unsigned threads = 0;
+  Progress progress;
+};
+
+struct ExportReport {
+  std::uint64_t tensors = 0;
+  std::uint64_t file_bytes = 0;
+  std::vector<std::string> notes;  ///< what safetensors cannot say and was left out
+};
+
+Result<ExportReport> export_safetensors(const Reader& file, const std::filesystem::path& target,
+                                        const ExportOptions& options = {});
+
+/// True if `name` matches a shell pattern: * any bytes, ? one byte, [a-z] one of a set.
+bool matches_glob(const std::string& pattern, const std::string& name);
+
+}  // namespace ptd::foreign
