@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t first_tensors = 40;
 
 std::string size_line(std::string_view what, std::uint64_t bytes, std::string_view remark = "") {
-  return fmt::format("  {:<22}{:>9}  {}\n", what, human_size(bytes), remark);
+  const auto gap = remark.empty() ? "" : "  ";
+  return fmt::format("  {:<22}{:>9}{}{}\n", what, human_size(bytes), gap, remark);
 }
 
 std::string summary(const Reader& file, const Facts& facts) {

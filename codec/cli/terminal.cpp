@@ -99,6 +99,8 @@ std::string Table::render() const {
     out += "  ";
     for (std::size_t i = 0; i < widths.size(); ++i)
       append_cell(out, row[i], widths[i], right_[i] == 'r', i + 1 == widths.size());
+    // An empty last cell should leave no blanks behind.
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;

@@ -20,8 +20,15 @@ Result<Detection> detect_source(const ByteSource& source) {
   return detect(first, source.size());
 }
 
+// What to do with a file, said of this one.
+std::string advice_for(FileKind kind, const fs::path& path) {
+  auto text = advice(kind);
+  if (const auto at = text.find("FILE"); at != std::string::npos) text.replace(at, 4, path.string());
+  return text;
+}
+
 Failure not_imported(const fs::path& path, const Detection& detection) {
-  const auto what = advice(detection.kind);
+  const auto what = advice_for(detection.kind, path);
   return fail_on(
       ErrorCode::unsupported_input, "", path.string(),
       "this is " + describe(detection) + ", which cannot be converted" + (what.empty() ? "" : "; " + what));
@@ -86,7 +93,7 @@ Error explain(Error error, const fs::path& path) {
   const auto detection = opened ? detect_source(*opened->source) : Result<Detection>(Detection{});
   if (!detection || detection->kind == FileKind::unknown || detection->kind == FileKind::ptd) return error;
   error.message += "; it is " + describe(*detection);
-  if (const auto what = advice(detection->kind); !what.empty()) error.message += ": " + what;
+  if (const auto what = advice_for(detection->kind, path); !what.empty()) error.message += ": " + what;
   return error;
 }
 

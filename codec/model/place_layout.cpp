@@ -58,8 +58,6 @@ Result<void> check_map(const Layout& layout, std::size_t contents) {
                   std::to_string(contents) + " contents");
 }
 
-Failure too_large() { return fail(ErrorCode::tiling, "TIL-1", "the segments would not fit in 2^63 bytes"); }
-
 // Segments follow each other, each at the next multiple of its alignment [TIL-1]. Gives the end of the last.
 Maybe place_segments(Layout& layout) {
   Maybe end = wire::header_bytes;
@@ -97,11 +95,13 @@ Result<void> place_layout(Layout& layout, const Model& model, const Version& ver
     PTD_TRY(check_stored_size(segment, raw, i));
   }
   const Maybe segments_end = place_segments(layout);
-  const Maybe tables_end = segments_end ? place_tables(layout, segments_end) : Maybe{};
-  if (!tables_end) return too_large();
-  if (*tables_end == layout_offset) return {};
+  if (!segments_end)
+    return fail(ErrorCode::tiling, "TIL-1", "the segments would end behind the limit of 2^63 - 1 bytes");
+  const Maybe tables_end = place_tables(layout, segments_end);
+  if (tables_end == layout_offset) return {};
   return fail_at(ErrorCode::tiling, "TIL-3", layout_offset,
-                 "the segments and chunk tables end at byte " + std::to_string(*tables_end) +
+                 "the segments and chunk tables end at byte " +
+                     (tables_end ? std::to_string(*tables_end) : std::string("2^64 or more")) +
                      ", not where the layout starts");
 }
 

@@ -4,31 +4,29 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <ptd/bytes.hpp>
 #include <span>
 
 namespace ptd::reader {
 
-/// Words that were read from a file: not zeroed first, as a vector's would be.
+/// Words read from a file.
 class Message {
  public:
   Message() = default;
 
-  /// Reads `size` bytes (a multiple of 8) from `offset`.
-  static Result<Message> read(const ByteSource& source, std::uint64_t offset, std::uint64_t size) {
-    Message message;
-    message.words_ = std::make_unique_for_overwrite<std::uint64_t[]>(size / 8);
-    message.count_ = size / 8;
-    PTD_TRY(source.read(offset, std::as_writable_bytes(std::span(message.words_.get(), message.count_))));
-    return message;
-  }
+  /// Reads `size` bytes (a multiple of 8, not 0) from `offset`. Errors: the source's, `no_memory`.
+  static Result<Message> read(const ByteSource& source, std::uint64_t offset, std::uint64_t size);
 
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return {words_.get(), count_}; }
   [[nodiscard]] Bytes bytes() const noexcept { return std::as_bytes(words()); }
 
  private:
-  std::unique_ptr<std::uint64_t[]> words_;
+  struct Free {
+    void operator()(std::uint64_t* words) const noexcept { std::free(words); }
+  };
+  std::unique_ptr<std::uint64_t, Free> words_;
   std::size_t count_ = 0;
 };
 

@@ -284,6 +284,16 @@ TEST(Forged, StoredSizesThatCannotBe) {
   }
 }
 
+// Nothing cannot stand for a chunk, even where the sum is right.
+TEST(Forged, StoredSizesOfNothing) {
+  auto edit = coded();
+  const auto& segment = edit.layout.segments[0];
+  edit.set_entry(segment, 0, 2, edit.entry(segment, 0, 2) + edit.entry(segment, 1, 2));
+  edit.set_entry(segment, 1, 2, 0);
+  edit.rehash_tables();
+  expect_both(edit, "chunk-table", "CHK-2");
+}
+
 TEST(Forged, StoredSizesThatMissTheSegmentsSize) {
   auto edit = coded();
   const auto& segment = edit.layout.segments[0];

@@ -176,7 +176,7 @@ TEST(PlaceLayout, Til1ManyLargeSegments) {
 }
 
 // A segment of 2^46 bytes with 2^46 chunks has a table of 24 x 2^46: n of both fill 25 n x 2^46 bytes.
-TEST(PlaceLayout, Til1TablesThatDoNotFit64Bits) {
+TEST(PlaceLayout, Til3TablesThatDoNotFit64Bits) {
   const auto of = [](std::uint32_t count) {
     std::vector<Segment> segments;
     for (std::uint32_t i = 0; i < count; ++i)
@@ -185,8 +185,8 @@ TEST(PlaceLayout, Til1TablesThatDoNotFit64Bits) {
     return place(layout, model_of(std::vector<std::uint64_t>(count, pow2(60))), 80);
   };
   EXPECT_EQ(of(10'485), "tiling TIL-3");
-  EXPECT_EQ(of(10'486), "tiling TIL-1");
-  EXPECT_EQ(of(20'000), "tiling TIL-1");
+  EXPECT_EQ(of(10'486), "tiling TIL-3");
+  EXPECT_EQ(of(20'000), "tiling TIL-3");
 }
 
 // --- The rules --------------------------------------------------------------------------------

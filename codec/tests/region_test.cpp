@@ -355,6 +355,13 @@ TEST(Regions, BehindTheContentTouchNothing) {
   EXPECT_EQ(report_of(reader, "t", {{200'000, 1'000'000, 3}}).chunks, 0U);
   EXPECT_EQ(report_of(reader, "t", {{99'999, 1'000'000, 1}}).chunks, 1U);
   EXPECT_EQ(report_of(reader, "t", {{0, 1'000'000, 1}}).chunks, 2U);
+
+  Writer small;
+  put(small, "t", soft(10), {.size = 100});
+  const auto file = opened(written(small));
+  EXPECT_EQ(report_of(file, "t", {{10, 100, 2}}).chunks, 0U);
+  EXPECT_EQ(report_of(file, "t", {{50, 51, 1}}).chunks, 0U);
+  EXPECT_EQ(report_of(file, "t", {{9, 100, 7}}).chunks, 1U);
 }
 
 TEST(Regions, OfZerosTouchNothing) {

@@ -9,6 +9,8 @@
 
 #include "tests/write_samples.hpp"
 #include "writer/output.hpp"
+#include "writer/plan.hpp"
+#include "writer/stream.hpp"
 
 namespace ptd {
 namespace {
@@ -737,14 +739,42 @@ TEST(WriterViews, StoragesAreAligned) {
 TEST(WriterViews, PadBitsMustBeZero) {
   struct Row {
     Buffer bytes;
-    bool good;
+    DType dtype;
+    std::uint64_t elements, offset;
+    std::string_view result;
   };
-  for (const auto& [content, good] :
-       {Row{bytes({0x21, 0x43, 0x05}), true}, Row{bytes({0x21, 0x43, 0x15}), false}}) {
+  Buffer large = noise((2 << 20) + 1), large_bad = large;  // the last byte is in a piece of its own
+  large.back() = std::byte{0x0F};
+  large_bad.back() = std::byte{0x1F};
+  const Row rows[] = {{bytes({0x21, 0x43, 0x05}), DType::uint4, 5, 0, "ok"},
+                      {bytes({0x21, 0x43, 0x15}), DType::uint4, 5, 0, "pad-bits SUB-3"},
+                      {bytes({0x21, 0x43, 0x15}), DType::uint4, 6, 0, "ok"},
+                      {bytes({0x21, 0x43, 0x15}), DType::uint4, 0, 4, "ok"},
+                      {bytes({0x21, 0x43, 0x15}), DType::uint4, 1, 2, "pad-bits SUB-3"},
+                      {bytes({0xD1, 0xD8}), DType::uint3, 5, 0, "pad-bits SUB-3"},
+                      {large, DType::uint4, (4 << 20) + 1, 0, "ok"},
+                      {large_bad, DType::uint4, (4 << 20) + 1, 0, "pad-bits SUB-3"}};
+  for (const auto& row : rows) {
     Writer writer;
-    put(writer, "packed", content, {.dtype = DType::uint4, .sizes = {{5}}});
+    const Put how{.dtype = row.dtype, .sizes = {{row.elements}}, .offset = row.offset};
+    const auto storage = must(writer.add_storage(storage_of(own_memory(row.bytes))));
+    must(writer.add_tensor(view_of(storage, "bytes", row.bytes.size())));
+    must(writer.add_tensor(view_of(storage, "packed", row.bytes.size(), how)));
     const auto report = try_write(writer);
-    EXPECT_EQ(rule_of(report), good ? "ok" : "pad-bits SUB-3");
+    EXPECT_EQ(rule_of(report), row.result) << (&row - rows);
+    EXPECT_EQ(report ? "packed" : report.error().subject, "packed");
+    if (report) must(round(writer).verify());
+  }
+}
+
+// C079: bytes that are not there are not made up.
+TEST(WriterRefuses, StoragesThatAreTooSmall) {
+  Writer writer;
+  for (const std::uint64_t size : {0, 15}) {
+    const auto storage = must(writer.add_storage(storage_of(own_memory(noise(size)))));
+    const auto added =
+        writer.add_tensor(view_of(storage, "t", size, {.dtype = DType::float32, .sizes = {{4}}}));
+    EXPECT_EQ(rule_of(added), "view-bounds VIE-4");
   }
 }
 
@@ -1233,6 +1263,38 @@ TEST_F(WriterFiles, LongLogsSpill) {
     EXPECT_EQ(log.size(), 0U);
   }
   EXPECT_EQ(names().size(), 1U) << "only the output's temporary file has a name";
+}
+
+// An output that runs out of memory in the middle of a write that a later piece waits for.
+class Exhausted final : public writer::Output {
+ public:
+  explicit Exhausted(std::uint64_t from) : from_(from) {}
+  Result<void> write(std::uint64_t offset, Bytes) override {
+    if (offset < from_) return {};
+    ::usleep(200'000);
+    throw std::bad_alloc();
+  }
+  Result<void> truncate(std::uint64_t) override { return {}; }
+  Result<void> commit(std::uint64_t) override { return {}; }
+  Result<std::unique_ptr<file::Spool>> make_spool() override { return nullptr; }
+
+ private:
+  std::uint64_t from_;
+};
+
+TEST(WriterStreams, AnExceptionWhileWritingIsAnErrorAndNoDeadlock) {
+  const int code = file_test::in_child([] {
+    ::alarm(10);
+    const auto content = own_memory(noise(3 << 20));
+    writer::Plan plan;
+    plan.units.resize(2);  // the second is taken back as soon as it is known to be the first again
+    for (auto& unit : plan.units) unit.source = content;
+    Exhausted output(3 << 20);
+    writer::Streamed streamed(output);
+    const auto done = writer::stream_units(plan, options_of(false, 4), output, streamed);
+    return !done && done.error().code == ErrorCode::no_memory ? 0 : 1;
+  });
+  EXPECT_EQ(code, 0) << "14 would be the alarm";
 }
 
 // --- how it is stored ----------------------------------------------------------------------------------

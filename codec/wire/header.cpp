@@ -19,7 +19,7 @@ constexpr std::uint32_t size_read_big_endian = 0x50000000;  // 80 with its bytes
 
 Result<void> check_magic(Bytes first) {
   const auto length = std::min<std::size_t>(first.size(), magic.size());
-  if (std::memcmp(first.data(), magic.data(), length) != 0)
+  if (!std::ranges::equal(first.first(length), std::as_bytes(std::span(magic)).first(length)))
     return fail_at(ErrorCode::not_ptd, "HDR-1", 0, "this is not a PTD file: its first 8 bytes are not PTD's");
   if (first.size() < header_bytes)
     return fail_at(ErrorCode::too_short, "HDR-2", first.size(),

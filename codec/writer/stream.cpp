@@ -35,6 +35,18 @@ struct Piece {
 // Writes that were promised a place and have not happened yet.
 class Pending {
  public:
+  /// One write, done when it goes, however it goes: whoever waits must not wait for ever.
+  class Guard {
+   public:
+    explicit Guard(Pending& pending) : pending_(pending) {}
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() { pending_.done(); }
+
+   private:
+    Pending& pending_;
+  };
+
   void add() {
     const std::lock_guard lock(mutex_);
     ++count_;
@@ -228,9 +240,8 @@ class StreamWorker final : public file::OrderedWorker {
 
   Result<void> finish() override {
     if (!piece_.place) return {};
-    auto written = output_.write(*piece_.place, piece_.payload);
-    stream_.pending.done();
-    return written;
+    const Pending::Guard guard(stream_.pending);
+    return output_.write(*piece_.place, piece_.payload);
   }
 
  private:

@@ -47,7 +47,8 @@ class ByteSource {
 
 using SourcePtr = std::shared_ptr<const ByteSource>;
 
-/// Borrows `bytes`, which must outlive the source.
+/// Borrows `bytes`, which must outlive the source. (These three allocate a small object; where even that
+/// fails they throw std::bad_alloc, as making a std::string does.)
 SourcePtr borrow_memory(Bytes bytes, std::string label = "memory");
 
 /// Owns `bytes`.
