@@ -4,12 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <new>
 #include <ptd/bytes.hpp>
 #include <span>
 
 namespace ptd::reader {
+
+struct AlignedDelete {
+  std::align_val_t alignment{alignof(std::uint64_t)};
+  void operator()(std::uint64_t* words) const noexcept { ::operator delete(words, alignment); }
+};
 
 /// Words read from a file.
 class Message {
@@ -23,10 +28,7 @@ class Message {
   [[nodiscard]] Bytes bytes() const noexcept { return std::as_bytes(words()); }
 
  private:
-  struct Free {
-    void operator()(std::uint64_t* words) const noexcept { std::free(words); }
-  };
-  std::unique_ptr<std::uint64_t, Free> words_;
+  std::unique_ptr<std::uint64_t, AlignedDelete> words_;
   std::size_t count_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "file/failure.hpp"
 #include "reader/chunk_reader.hpp"
 #include "reader/gather.hpp"
 #include "reader/pieces.hpp"
@@ -67,29 +68,31 @@ Result<ReadReport> read_extent(const Reader& file, std::uint32_t content, std::u
 
 Result<ReadReport> Reader::read_content(std::uint32_t content, std::uint64_t offset, MutableBytes destination,
                                         const ReadOptions& options) const {
-  const State& state = *state_;
-  PTD_TRY(check_index(content, state.model.contents.size(), "content"));
-  const std::uint64_t raw_size = state.model.contents[content].size;
-  PTD_TRY(check_range(offset, destination.size(), raw_size));
-  ReadReport report;
-  report.wanted_bytes = destination.size();
-  if (destination.empty()) return report;
-  const Segment& segment = segment_of(content);
-  PTD_LET(table, state.tables.get(state.source(), segment, raw_size));
-  const std::uint64_t step = reader::chunks_in_piece(segment) * segment.chunk_bytes();
-  const std::uint64_t first = offset / step;
-  const std::uint64_t pieces = (offset + destination.size() - 1) / step - first + 1;
-  const reader::Checks checks{false, options.check};
-  PTD_TRY(reader::for_each_piece(
-      pieces, options.threads, [&] { return RangeTool(state.source()); },
-      [&](RangeTool& tool, std::uint64_t i) {
-        const std::uint64_t begin = std::max((first + i) * step, offset);
-        const std::uint64_t end = std::min((first + i + 1) * step, offset + destination.size());
-        return tool.reader.read_range(segment, *table, begin,
-                                      destination.subspan(begin - offset, end - begin), checks, tool.report);
-      },
-      [&](RangeTool& tool) { add_report(report, tool.report); }));
-  return report;
+  return file::guarded([&]() -> Result<ReadReport> {
+    const State& state = *state_;
+    PTD_TRY(check_index(content, state.model.contents.size(), "content"));
+    const std::uint64_t raw_size = state.model.contents[content].size;
+    PTD_TRY(check_range(offset, destination.size(), raw_size));
+    ReadReport report;
+    report.wanted_bytes = destination.size();
+    if (destination.empty()) return report;
+    const Segment& segment = segment_of(content);
+    PTD_LET(table, state.tables.get(state.source(), segment, raw_size));
+    const std::uint64_t step = reader::chunks_in_piece(segment) * segment.chunk_bytes();
+    const std::uint64_t first = offset / step;
+    const std::uint64_t pieces = (offset + destination.size() - 1) / step - first + 1;
+    const reader::Checks checks{false, options.check};
+    PTD_TRY(reader::for_each_piece(
+        pieces, options.threads, [&] { return RangeTool(state.source()); },
+        [&](RangeTool& tool, std::uint64_t i) {
+          const std::uint64_t begin = std::max((first + i) * step, offset);
+          const std::uint64_t end = std::min((first + i + 1) * step, offset + destination.size());
+          return tool.reader.read_range(
+              segment, *table, begin, destination.subspan(begin - offset, end - begin), checks, tool.report);
+        },
+        [&](RangeTool& tool) { add_report(report, tool.report); }));
+    return report;
+  });
 }
 
 Result<ReadReport> Reader::read_storage(std::uint32_t storage, std::uint64_t offset, MutableBytes destination,
@@ -111,30 +114,34 @@ Result<ReadReport> Reader::read_blob(std::uint32_t blob, std::uint64_t offset, M
 
 Result<ReadReport> Reader::read_tensor(std::uint32_t tensor, MutableBytes destination,
                                        const ReadOptions& options) const {
-  PTD_TRY(check_index(tensor, model().tensors.size(), "tensor"));
-  const Tensor& view = model().tensors[tensor];
-  if (destination.size() != logical_bytes(view))
-    return fail_on(ErrorCode::argument, "", view.name,
-                   "the destination must have " + std::to_string(logical_bytes(view)) + " bytes");
-  if (is_contiguous(view))
-    return named(
-        read_storage(view.storage, view.storage_offset * dtype_bits(view.dtype) / 8, destination, options),
-        view.name);
-  std::vector<Slice> all;
-  for (const auto size : view.sizes) all.push_back({0, size, 1});
-  return read_region(tensor, all, destination, options);
+  return file::guarded([&]() -> Result<ReadReport> {
+    PTD_TRY(check_index(tensor, model().tensors.size(), "tensor"));
+    const Tensor& view = model().tensors[tensor];
+    if (destination.size() != logical_bytes(view))
+      return fail_on(ErrorCode::argument, "", view.name,
+                     "the destination must have " + std::to_string(logical_bytes(view)) + " bytes");
+    if (is_contiguous(view))
+      return named(
+          read_storage(view.storage, view.storage_offset * dtype_bits(view.dtype) / 8, destination, options),
+          view.name);
+    std::vector<Slice> all;
+    for (const auto size : view.sizes) all.push_back({0, size, 1});
+    return read_region(tensor, all, destination, options);
+  });
 }
 
 Result<ReadReport> Reader::read_region(std::uint32_t tensor, std::span<const Slice> region,
                                        MutableBytes destination, const ReadOptions& options) const {
-  PTD_TRY(check_index(tensor, model().tensors.size(), "tensor"));
-  const Tensor& view = model().tensors[tensor];
-  PTD_TRY(reader::check_region(view, region, destination.size()));
-  const Storage& storage = model().storages[view.storage];
-  if (storage.origin == Origin::external)
-    return fail_on(ErrorCode::argument, "", view.name,
-                   "its storage is external: its bytes are not in the file");
-  return named(reader::gather(*state_, view, region, destination, options), view.name);
+  return file::guarded([&]() -> Result<ReadReport> {
+    PTD_TRY(check_index(tensor, model().tensors.size(), "tensor"));
+    const Tensor& view = model().tensors[tensor];
+    PTD_TRY(reader::check_region(view, region, destination.size()));
+    const Storage& storage = model().storages[view.storage];
+    if (storage.origin == Origin::external)
+      return fail_on(ErrorCode::argument, "", view.name,
+                     "its storage is external: its bytes are not in the file");
+    return named(reader::gather(*state_, view, region, destination, options), view.name);
+  });
 }
 
 namespace {

@@ -3,6 +3,7 @@
 // The verify level: every byte that `open` did not look at (SPEC.md, "Order of checks").
 #include <algorithm>
 
+#include "file/failure.hpp"
 #include "file/ordered.hpp"
 #include "reader/chunk_reader.hpp"
 #include "reader/state.hpp"
@@ -197,20 +198,22 @@ Failure name_user(Error error, const Reader::State& state) {
 }  // namespace
 
 Result<VerifyReport> Reader::verify(const VerifyOptions& options) const {
-  const State& state = *state_;
-  Verification shared(state, options);
-  if (auto checked =
-          file::run_ordered(options.threads, [&] { return std::make_unique<VerifyWorker>(shared); });
-      !checked)
-    return name_user(std::move(checked).error(), state);
-  const auto tables = wire::align_up(shared.segments_end(), 8);
-  PTD_TRY(check_padding(state.source(), shared.segments_end(), *tables));
-  PTD_TRY(check_pad_bits(*this));
-  PTD_LET(unknown, count_unknown(state));
-  shared.report.file_bytes = file_size();
-  shared.report.tensors = state.model.tensors.size();
-  shared.report.unknown_bytes = unknown;
-  return shared.report;
+  return file::guarded([&]() -> Result<VerifyReport> {
+    const State& state = *state_;
+    Verification shared(state, options);
+    if (auto checked =
+            file::run_ordered(options.threads, [&] { return std::make_unique<VerifyWorker>(shared); });
+        !checked)
+      return name_user(std::move(checked).error(), state);
+    const auto tables = wire::align_up(shared.segments_end(), 8);
+    PTD_TRY(check_padding(state.source(), shared.segments_end(), *tables));
+    PTD_TRY(check_pad_bits(*this));
+    PTD_LET(unknown, count_unknown(state));
+    shared.report.file_bytes = file_size();
+    shared.report.tensors = state.model.tensors.size();
+    shared.report.unknown_bytes = unknown;
+    return shared.report;
+  });
 }
 
 }  // namespace ptd

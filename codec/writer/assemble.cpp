@@ -35,7 +35,8 @@ class Assembler {
     add_libraries();
     add_methods();
     add_blobs();
-    out_.model.metadata = view_pairs(state_.metadata);
+    for (const auto& [key, pair] : state_.metadata)
+      out_.model.metadata.push_back({pair.key, pair.value, pair.kind});
     add_segments();
     return std::move(out_);
   }

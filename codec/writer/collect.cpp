@@ -37,10 +37,15 @@ Result<void> check_metadata(std::vector<PairSpec>& pairs, std::string_view owner
   return model::check_pairs(writer::view_pairs(pairs), owner);
 }
 
-// An equal pair again is no news.
+// An equal pair again is no news. `all` is ascending by key; what is new is put behind it.
 void add_new_pairs(std::vector<PairSpec>& all, std::vector<PairSpec> more) {
-  for (auto& pair : more)
-    if (std::ranges::find(all, pair) == all.end()) all.push_back(std::move(pair));
+  const std::size_t known = all.size();
+  for (auto& pair : more) {
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(known);
+    const auto twin =
+        std::lower_bound(all.begin(), end, pair, [](const auto& a, const auto& b) { return a.key < b.key; });
+    if (twin == end || *twin != pair) all.push_back(std::move(pair));
+  }
 }
 
 Result<void> check_extent(std::uint64_t size, const SourcePtr& content, std::string_view label) {
@@ -283,11 +288,12 @@ Result<void> Writer::bind(MethodId method, BlobId blob) {
 }
 
 Result<void> Writer::add_metadata(PairSpec pair) {
-  auto joined = state_->metadata;
-  joined.push_back(std::move(pair));
-  PTD_TRY(check_metadata(joined, "the file"));
-  state_->metadata = std::move(joined);
-  return {};
+  PTD_TRY(model::check_pairs({{pair.key, pair.value, pair.kind}}, "the file"));
+  PTD_TRY(check_room(state_->metadata.size(), limits::max_pairs, "metadata pairs"));
+  auto key = pair.key;
+  const auto [twin, is_new] = state_->metadata.try_emplace(std::move(key), std::move(pair));
+  if (is_new) return {};
+  return fail_on(ErrorCode::duplicate, "MET-4", twin->first, "duplicate metadata key of the file");
 }
 
 }  // namespace ptd

@@ -33,7 +33,7 @@ struct Writer::State {
   std::deque<BlobSpec> blobs;
   std::deque<LibrarySpec> libraries;
   std::deque<MethodRecord> methods;
-  std::vector<PairSpec> metadata;
+  std::map<std::string, PairSpec> metadata;  ///< by key
   std::map<TensorKey, std::uint32_t> tensor_by_key;
   std::map<std::string_view, std::uint32_t> method_by_name, library_by_name, blob_by_name;
 

@@ -33,26 +33,43 @@ Result<void> check_before_reading(const Writer::State& state, const Plan& plan, 
 }
 
 // The model message is at most this long: all that varies in length, and the fixed part of each object.
-std::uint64_t bound_message(const Writer::State& state) {
-  // Fixed parts, with what rounding the texts up to words adds.
-  constexpr std::uint64_t object = 160, tensor_object = 96, storage_and_content = 64;
-  const auto of_pairs = [](const std::vector<PairSpec>& pairs) {
-    std::uint64_t size = 0;
-    for (const auto& pair : pairs) size += pair.key.size() + pair.value.size() + object;
-    return size;
-  };
-  std::uint64_t size = object + of_pairs(state.metadata) + storage_and_content * state.storages.size();
+std::uint64_t bound_pair(const PairSpec& pair) {
+  constexpr std::uint64_t fixed = 48;  // with what rounding its texts up to words adds, as below
+  return fixed + pair.key.size() + pair.value.size();
+}
+
+std::uint64_t bound_pairs(const std::vector<PairSpec>& pairs) {
+  std::uint64_t size = 0;
+  for (const auto& pair : pairs) size += bound_pair(pair);
+  return size;
+}
+
+std::uint64_t bound_tensors(const Writer::State& state) {
+  constexpr std::uint64_t fixed = 96;
+  std::uint64_t size = 0;
   for (const auto& tensor : state.tensors)
-    size += tensor_object + tensor.name.size() + 16 * tensor.sizes.size() + tensor.scheme.size() +
-            8 * tensor.logical_sizes.size() + of_pairs(tensor.metadata);
+    size += fixed + tensor.name.size() + 16 * tensor.sizes.size() + tensor.scheme.size() +
+            8 * tensor.logical_sizes.size() + bound_pairs(tensor.metadata);
+  return size;
+}
+
+std::uint64_t bound_library(const LibrarySpec& library) {
+  constexpr std::uint64_t fixed = 64, variant_fixed = 40;
+  std::uint64_t size = fixed + library.name.size() + bound_pairs(library.metadata);
+  for (const auto& variant : library.variants) size += variant_fixed + variant.target.size();
+  return size;
+}
+
+std::uint64_t bound_message(const Writer::State& state) {
+  constexpr std::uint64_t root = 128, storage_and_content = 64, method_fixed = 96, blob_and_content = 128;
+  std::uint64_t size = root + storage_and_content * state.storages.size() + bound_tensors(state);
+  for (const auto& [key, pair] : state.metadata) size += bound_pair(pair);
+  for (const auto& library : state.libraries) size += bound_library(library);
   for (const auto& method : state.methods)
-    size += object + method.name.size() + of_pairs(method.metadata) +
+    size += method_fixed + method.name.size() + bound_pairs(method.metadata) +
             4 * (method.tensors.size() + method.libraries.size() + method.blobs.size());
-  for (const auto& library : state.libraries)
-    size += object + library.name.size() + of_pairs(library.metadata) +
-            library.variants.size() * (object + limits::max_name_bytes);
   for (const auto& blob : state.blobs)
-    size += 2 * object + blob.name.size() + blob.media_type.size() + of_pairs(blob.metadata);
+    size += blob_and_content + blob.name.size() + blob.media_type.size() + bound_pairs(blob.metadata);
   return size;
 }
 
@@ -61,7 +78,8 @@ Result<void> check_message_size(std::uint64_t size, const WriteOptions& options)
   if (size <= most) return {};
   return fail(ErrorCode::limit, "WRT-1",
               "a manifest of " + std::to_string(size) + " bytes is over the limit of " +
-                  std::to_string(most) + "; split the model in several files");
+                  std::to_string(most) +
+                  "; split the model in several files, or allow more if its readers take it");
 }
 
 // Appends to the output through a buffer.

@@ -66,7 +66,7 @@ enum class FileAccess : std::uint8_t {
   positional,  ///< pread: a failing disk or network file system is an error value, never a signal
   mapped,      ///< mmap: `in_memory` is the whole file. If the file is cut or its disk fails while it is
                ///< read, the process gets SIGBUS, as with any mapping. Falls back to positional where
-               ///< the file cannot be mapped; `FileInfo::fallback` then says why.
+               ///< the file cannot be mapped; `OpenedFile::fallback` then says why.
 };
 
 /// What a file was when it was opened: enough to tell whether a path still names the same bytes.

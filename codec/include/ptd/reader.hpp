@@ -55,7 +55,7 @@ struct Slice {
 
 struct VerifyOptions {
   unsigned threads = 0;
-  Progress progress;  ///< in raw bytes
+  Progress progress{};  ///< in raw bytes
 };
 
 /// What `verify` checked, all of it good.
@@ -123,7 +123,7 @@ class Reader {
                                                MutableBytes destination,
                                                const ReadOptions& options = {}) const;
 
-  /// The first bytes of a storage, or a content, as an input for a Writer; checked as it is read, and keeps
+  /// A content (its index must be in range) as an input for a Writer; checked as it is read, and keeps
   /// the file open.
   [[nodiscard]] SourcePtr content_source(std::uint32_t content) const;
 

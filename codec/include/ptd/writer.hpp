@@ -114,6 +114,9 @@ struct WriteReport {
 /// Collects a model, then writes it. Every rule of the format is enforced when the object is added or,
 /// where only the bytes can tell, while writing; an error leaves the target as it was.
 ///
+/// Two rules are the caller's alone to keep, since checking them would mean to understand the bytes: elements
+/// of dtype boolean are 0 or 1, and metadata of kind json is JSON [WRT-16].
+///
 /// Sources are read once, in an order that the writer chooses, except that a sequential source is read
 /// front to back. Not thread-safe while adding; `write` uses threads of its own.
 class Writer {
