@@ -13,8 +13,13 @@ namespace ptd::cli {
 struct ConvertCommand {
   std::vector<std::string> inputs;  ///< [METHOD=]FILE
   std::string output;
-  std::string method;  ///< to safetensors: what this method binds
+  std::string method;             ///< to safetensors: what this method binds
+  std::vector<std::string> data;  ///< FlatTensor files that the inputs refer to
+  std::string to;                 ///< what to write; empty: as the output's ending says
   std::vector<std::string> mutable_globs;
+  std::vector<std::string> immutable_globs;
+  std::vector<std::string> own_globs;
+  bool keep_program = false;
   bool compress = false;
   bool allow_shared = false;
   bool allow_partial = false;

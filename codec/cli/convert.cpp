@@ -11,13 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Input {
-  std::string method;
-  std::string path;
-};
-
 // METHOD=FILE, unless a file has that whole name.
-Input split_input(const std::string& argument) {
+foreign::ImportInput split_input(const std::string& argument) {
   const auto equals = argument.find('=');
   std::error_code ignored;
   if (equals == std::string::npos || equals == 0 || fs::exists(argument, ignored)) return {"", argument};
@@ -27,17 +22,18 @@ Input split_input(const std::string& argument) {
 std::string ending_of(const std::string& path) { return fs::path(path).extension().string(); }
 
 Result<void> add_inputs(Writer& writer, const ConvertCommand& command) {
-  for (const auto& argument : command.inputs) {
-    const auto input = split_input(argument);
-    foreign::ImportOptions options;
-    options.method = input.method;
-    options.mutable_globs = command.mutable_globs;
-    options.allow_shared = command.allow_shared;
-    options.allow_partial = command.allow_partial;
-    options.metadata_as_json = command.metadata_as_json;
-    PTD_LET(report, foreign::import_file(writer, input.path, options));
-    for (const auto& note : report.notes) remark(note);
-  }
+  std::vector<foreign::ImportInput> inputs;
+  for (const auto& argument : command.inputs) inputs.push_back(split_input(argument));
+  foreign::ImportOptions options;
+  options.mutable_globs = command.mutable_globs;
+  options.immutable_globs = command.immutable_globs;
+  options.own_globs = command.own_globs;
+  options.allow_shared = command.allow_shared;
+  options.allow_partial = command.allow_partial;
+  options.metadata_as_json = command.metadata_as_json;
+  options.keep_program = command.keep_program;
+  PTD_LET(report, foreign::import_files(writer, inputs, {command.data.begin(), command.data.end()}, options));
+  for (const auto& note : report.notes) remark(note);
   return {};
 }
 
@@ -64,15 +60,17 @@ Exit convert_to_ptd(const ConvertCommand& command) {
   return Exit::good;
 }
 
-Exit convert_to_safetensors(const ConvertCommand& command) {
+using Exporter = decltype(foreign::export_safetensors);
+
+Exit convert_from_ptd(const ConvertCommand& command, const Exporter& export_to) {
   if (command.inputs.size() != 1)
     return report(
-        fail(ErrorCode::argument, "", "one .ptd file at a time becomes a safetensors file").value());
+        fail(ErrorCode::argument, "", "one .ptd file at a time becomes a file of another format").value());
   const auto file = foreign::open_ptd(command.inputs.front());
   if (!file) return report(file.error());
   ProgressLine progress("writing");
-  const auto written = foreign::export_safetensors(*file, command.output,
-                                                   {command.method, command.threads, progress.callback()});
+  const auto written =
+      export_to(*file, command.output, {command.method, command.threads, progress.callback()});
   if (!written) return report(written.error());
   for (const auto& note : written->notes) remark(note);
   print(fmt::format("{}: {} ({} bytes), {} tensors\n", escaped(command.output),
@@ -80,20 +78,29 @@ Exit convert_to_safetensors(const ConvertCommand& command) {
   return Exit::good;
 }
 
+// What --to says, else what the ending says.
+std::string target_format(const ConvertCommand& command) {
+  if (!command.to.empty()) return command.to;
+  const auto ending = ending_of(command.output);
+  return ending.empty() ? ending : ending.substr(1);
+}
+
 }  // namespace
 
 Exit convert(const ConvertCommand& command) {
-  const auto ending = ending_of(command.output);
-  if (ending == ".safetensors") return convert_to_safetensors(command);
-  if (ending != ".ptd")
+  const auto format = target_format(command);
+  if (format == "safetensors") return convert_from_ptd(command, foreign::export_safetensors);
+  if (format == "flat-tensor") return convert_from_ptd(command, foreign::export_flat_tensor);
+  if (format != "ptd")
     return report(fail_on(ErrorCode::argument, "", command.output,
-                          "an output is named *.ptd or *.safetensors; that decides what is written")
+                          "an output is named *.ptd or *.safetensors, which decides what is written, or --to "
+                          "says what it is")
                       .value());
   if (!command.method.empty())
-    return report(
-        fail(ErrorCode::argument, "",
-             "--method chooses what becomes a safetensors file; name an input's method with METHOD=FILE")
-            .value());
+    return report(fail(ErrorCode::argument, "",
+                       "--method chooses what becomes a file of another format; name an input's method with "
+                       "METHOD=FILE")
+                      .value());
   return convert_to_ptd(command);
 }
 

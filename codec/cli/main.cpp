@@ -27,6 +27,9 @@ constexpr const char* convert_examples =
     "  ptd convert model.safetensors -o model.ptd\n"
     "  ptd convert prefill=a.safetensors decode=b.safetensors -o model.ptd --compress\n"
     "  ptd convert model.safetensors.index.json -o model.ptd --mutable '*.kv_cache'\n"
+    "  ptd convert model.pte --data weights.ptd -o model.ptd\n"
+    "  ptd convert prefill=prefill.manifest decode=decode.manifest --data weights.ptd -o model.ptd\n"
+    "  ptd convert model.ptd --to flat-tensor -o weights.ptd\n"
     "  ptd convert model.ptd -o model.ptd --compress\n"
     "  ptd convert model.ptd --method decode -o decode.safetensors\n";
 
@@ -48,21 +51,41 @@ void add_threads(CLI::App& verb, unsigned& threads) {
 
 void add_convert(CLI::App& app, ConvertCommand& command) {
   auto& verb =
-      *app.add_subcommand("convert", "Convert safetensors to PTD, PTD to PTD, or PTD to safetensors");
+      *app.add_subcommand("convert", "Convert other formats to PTD, PTD to PTD, or PTD to other formats");
   verb.footer(convert_examples);
-  verb.add_option(
-          "INPUT", command.inputs,
-          "[METHOD=]FILE: a safetensors file, a sharded model's .index.json, a folder with either, or a .ptd "
-          "file. Without METHOD= a safetensors file becomes the method \"forward\"")
+  verb.add_option("INPUT", command.inputs,
+                  "[METHOD=]FILE: a safetensors file, a sharded model's .index.json, a folder with either, "
+                  "an ExecuTorch "
+                  ".pte program, CUDA weight manifest or FlatTensor file, or a .ptd file. Without METHOD= a "
+                  "file that "
+                  "names no methods becomes the method \"forward\"")
       ->required();
   verb.add_option("-o,--output", command.output,
-                  "The file to write, *.ptd or *.safetensors; it may be an input")
+                  "The file to write; *.ptd or *.safetensors decides what it is. It may be an input")
       ->required();
-  verb.add_option("--method", command.method, "To safetensors: only the tensors that this method binds");
+  verb.add_option("--to", command.to, "What to write, where the output's ending does not say it")
+      ->check(CLI::IsMember({"ptd", "safetensors", "flat-tensor"}));
+  verb.add_option("--method", command.method, "From PTD to another format: only what this method binds");
   verb.add_flag("--compress", command.compress, "Store byte planes as zstd frames where that is smaller");
   verb.add_option("--mutable", command.mutable_globs,
                   "Tensors whose names match this pattern are state (KV caches); may be given again")
       ->allow_extra_args(false);
+  verb.add_option(
+          "--immutable", command.immutable_globs,
+          "ExecuTorch: tensors whose names match this pattern are not state, though their manifest does not "
+          "say so; --mutable wins; may be given again")
+      ->allow_extra_args(false);
+  verb.add_option(
+          "--own", command.own_globs,
+          "Tensors whose names match this pattern belong to their method, so that methods may give one name "
+          "to different tensors; may be given again")
+      ->allow_extra_args(false);
+  verb.add_option(
+          "--data", command.data,
+          "ExecuTorch: a FlatTensor file with the weights that the inputs refer to; may be given again")
+      ->allow_extra_args(false);
+  verb.add_flag("--keep-program", command.keep_program,
+                "ExecuTorch: store the .pte itself as a blob as well");
   verb.add_flag("--allow-shared", command.allow_shared,
                 "safetensors: accept several names for one byte range, as tied tensors");
   verb.add_flag("--allow-partial", command.allow_partial,

@@ -10,7 +10,7 @@ if(test_sources)
   add_executable(ptd_tests ${test_sources})
   # Tests may look below the public surface, at rooms and at the generated schema.
   target_link_libraries(ptd_tests PRIVATE
-      ptd::core ptd::foreign ptd_schema_headers ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
+      ptd::core ptd::foreign ptd_schema_headers ptd_flat_headers ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
       GTest::gmock GTest::gtest_main)
   target_compile_definitions(ptd_tests PRIVATE PTD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   ptd_own_test(ptd_tests)

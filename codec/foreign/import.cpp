@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "foreign/detect.hpp"
+#include "foreign/executorch_inputs.hpp"
 #include "foreign/guard.hpp"
 #include "foreign/import_sinks.hpp"
 
@@ -23,7 +24,9 @@ Result<Detection> detect_source(const ByteSource& source) {
 // What to do with a file, said of this one.
 std::string advice_for(FileKind kind, const fs::path& path) {
   auto text = advice(kind);
-  if (const auto at = text.find("FILE"); at != std::string::npos) text.replace(at, 4, path.string());
+  for (auto at = text.find("FILE"); at != std::string::npos;
+       at = text.find("FILE", at + path.string().size()))
+    text.replace(at, 4, path.string());
   return text;
 }
 
@@ -66,20 +69,85 @@ Result<void> import_as(FileKind kind, Writer& writer, const fs::path& path, cons
   }
 }
 
-bool is_imported(FileKind kind) {
+bool is_imported_alone(FileKind kind) {
   return kind == FileKind::ptd || kind == FileKind::safetensors || kind == FileKind::safetensors_index;
 }
 
-Result<ImportReport> import_path(Writer& writer, fs::path path, const ImportOptions& options) {
-  if (fs::is_directory(path)) {
-    PTD_LET(inside, model_in(path));
-    path = inside;
+bool is_executorch_method(FileKind kind) {
+  return kind == FileKind::executorch_program || kind == FileKind::et_cuda_manifest ||
+         kind == FileKind::et_newline_keys;
+}
+
+struct FoundInput {
+  ImportInput input;
+  FileKind kind;
+};
+
+Result<FoundInput> find_input(ImportInput input) {
+  if (fs::is_directory(input.path)) {
+    PTD_LET(inside, model_in(input.path));
+    input.path = inside;
   }
+  PTD_LET(opened, open_file(input.path));
+  PTD_LET(detection, detect_source(*opened.source));
+  const auto kind = detection.kind;
+  if (!is_imported_alone(kind) && !is_executorch_method(kind) && kind != FileKind::flat_tensor)
+    return not_imported(input.path, detection);
+  return FoundInput{std::move(input), kind};
+}
+
+Result<void> add_data(ExecutorchInputs& executorch, const fs::path& path) {
   PTD_LET(opened, open_file(path));
   PTD_LET(detection, detect_source(*opened.source));
-  if (!is_imported(detection.kind)) return not_imported(path, detection);
+  if (detection.kind == FileKind::flat_tensor) return executorch.add_data(path);
+  return fail_on(ErrorCode::unsupported_input, "", path.string(),
+                 "--data wants ExecuTorch FlatTensor files; this is " + describe(detection));
+}
+
+Result<void> add_method(ExecutorchInputs& executorch, const FoundInput& found) {
+  const auto& [method, path] = found.input;
+  if (found.kind == FileKind::executorch_program) return executorch.add_program(path, method);
+  const auto name = method.empty() ? std::string(default_method) : method;
+  if (found.kind == FileKind::flat_tensor) return executorch.add_whole(path, name);
+  return executorch.add_payload(path, name);
+}
+
+// Data first, so that methods find it. A FlatTensor file without METHOD= beside programs or manifests is data
+// too.
+Result<void> read_executorch(const std::vector<FoundInput>& inputs, const std::vector<fs::path>& data,
+                             ExecutorchInputs& executorch) {
+  const bool has_methods =
+      std::ranges::any_of(inputs, [](const auto& found) { return is_executorch_method(found.kind); });
+  const auto is_data = [&](const FoundInput& found) {
+    return has_methods && found.kind == FileKind::flat_tensor && found.input.method.empty();
+  };
+  for (const auto& path : data) PTD_TRY(add_data(executorch, path));
+  for (const auto& found : inputs)
+    if (is_data(found)) PTD_TRY(executorch.add_data(found.input.path));
+  for (const auto& found : inputs)
+    if (!is_imported_alone(found.kind) && !is_data(found)) PTD_TRY(add_method(executorch, found));
+  if (data.empty() || !executorch.is_empty()) return {};
+  return fail(ErrorCode::argument, "",
+              "--data goes with ExecuTorch programs and manifests, and there is none among the inputs");
+}
+
+Result<ImportReport> import_all(Writer& writer, const std::vector<ImportInput>& inputs,
+                                const std::vector<fs::path>& data, const ImportOptions& options) {
+  std::vector<FoundInput> found;
+  for (const auto& input : inputs) {
+    PTD_LET(one, find_input(input));
+    found.push_back(std::move(one));
+  }
+  ExecutorchInputs executorch;
+  PTD_TRY(read_executorch(found, data, executorch));
   ImportReport report;
-  PTD_TRY(import_as(detection.kind, writer, path, options, report));
+  for (const auto& [input, kind] : found) {
+    if (!is_imported_alone(kind)) continue;
+    auto its_options = options;
+    its_options.method = input.method;
+    PTD_TRY(import_as(kind, writer, input.path, its_options, report));
+  }
+  if (!executorch.is_empty()) PTD_TRY(import_executorch(writer, executorch, options, report));
   return report;
 }
 
@@ -103,9 +171,16 @@ bool matches_glob(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
+bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
+  return std::ranges::any_of(globs, [&](const auto& glob) { return matches_glob(glob, name); });
+}
+
 bool is_made_mutable(const ImportOptions& options, const std::string& name) {
-  return std::ranges::any_of(options.mutable_globs,
-                             [&](const auto& glob) { return matches_glob(glob, name); });
+  return matches_any(options.mutable_globs, name);
+}
+
+OwnerSpec owner_in(const ImportOptions& options, MethodId method, const std::string& name) {
+  return matches_any(options.own_globs, name) ? OwnerSpec::method(method) : OwnerSpec::model();
 }
 
 Result<MethodId> add_method_metadata(Writer& writer, const std::string& name, const std::string& label,
@@ -117,7 +192,12 @@ Result<MethodId> add_method_metadata(Writer& writer, const std::string& name, co
 }
 
 Result<ImportReport> import_file(Writer& writer, const fs::path& path, const ImportOptions& options) {
-  return guarded([&] { return import_path(writer, path, options); });
+  return import_files(writer, {{options.method, path}}, {}, options);
+}
+
+Result<ImportReport> import_files(Writer& writer, const std::vector<ImportInput>& inputs,
+                                  const std::vector<fs::path>& data, const ImportOptions& options) {
+  return guarded([&] { return import_all(writer, inputs, data, options); });
 }
 
 Result<Reader> open_ptd(const fs::path& path, const OpenOptions& options) {

@@ -12,11 +12,22 @@
 namespace ptd::foreign {
 
 struct ImportOptions {
-  std::string method;  ///< that the tensors are bound to; empty: "forward", or what a .ptd file says
+  std::string method;  ///< that the tensors are bound to; empty: "forward", or what the file says
   std::vector<std::string> mutable_globs;  ///< names (shell patterns) of tensors that are state
-  bool allow_shared = false;               ///< safetensors: several names over one byte range are one storage
-  bool metadata_as_json = false;           ///< safetensors: keep metadata values that are not strings as JSON
-  bool allow_partial = false;              ///< safetensors: take one shard of several
+  std::vector<std::string>
+      immutable_globs;                 ///< ExecuTorch: of tensors that are not, though nothing else says so
+  std::vector<std::string> own_globs;  ///< of tensors that belong to their method, so that methods may give
+                                       ///< one name to different tensors
+  bool allow_shared = false;           ///< safetensors: several names over one byte range are one storage
+  bool metadata_as_json = false;       ///< safetensors: keep metadata values that are not strings as JSON
+  bool allow_partial = false;          ///< safetensors: take one shard of several
+  bool keep_program = false;           ///< ExecuTorch: store the .pte itself as a blob
+};
+
+/// One file to import.
+struct ImportInput {
+  std::string method;  ///< as ImportOptions::method
+  std::filesystem::path path;
 };
 
 /// What an import found that its user may want to know; each a sentence.
@@ -32,6 +43,13 @@ struct ImportReport {
 /// not imported.
 Result<ImportReport> import_file(Writer& writer, const std::filesystem::path& path,
                                  const ImportOptions& options);
+
+/// Adds several files. ExecuTorch's are taken together: its programs and manifests refer to named data, which
+/// is looked for in `data` and in FlatTensor files among the inputs. Errors: as import_file; `not_found` for
+/// weights that no file has; `conflict` where files disagree.
+Result<ImportReport> import_files(Writer& writer, const std::vector<ImportInput>& inputs,
+                                  const std::vector<std::filesystem::path>& data,
+                                  const ImportOptions& options);
 
 /// Opens a .ptd file; if it is none, the error says what it is and what to do with it.
 Result<Reader> open_ptd(const std::filesystem::path& path, const OpenOptions& options = {});
@@ -50,6 +68,13 @@ struct ExportReport {
 };
 
 Result<ExportReport> export_safetensors(const Reader& file, const std::filesystem::path& target,
+                                        const ExportOptions& options = {});
+
+/// An ExecuTorch FlatTensor file, as its runtime reads it: tensors under their names or, where they came from
+/// the CUDA backend, storages under its keys; blobs as opaque entries, but for those that the program carries
+/// itself. Dense strides become dim orders. Errors: `unsupported_input` for dtypes and sizes that ExecuTorch
+/// lacks, and for two different things under one key.
+Result<ExportReport> export_flat_tensor(const Reader& file, const std::filesystem::path& target,
                                         const ExportOptions& options = {});
 
 /// True if `name` matches a shell pattern: * any bytes, ? one byte, [a-z] one of a set.

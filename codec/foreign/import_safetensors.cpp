@@ -62,6 +62,7 @@ class FileImport {
     PTD_LET(storage, storage_of(file, entry, is_state));
     TensorSpec tensor;
     tensor.name = entry.name;
+    tensor.owner = owner_in(options_, method_, entry.name);
     tensor.dtype = entry.dtype;
     tensor.storage = storage;
     tensor.sizes = entry.sizes;

@@ -12,6 +12,12 @@ inline constexpr const char* default_method = "forward";
 /// True if one of the options' patterns makes this tensor state.
 bool is_made_mutable(const ImportOptions& options, const std::string& name);
 
+/// True if one of the patterns matches the name.
+bool matches_any(const std::vector<std::string>& globs, const std::string& name);
+
+/// The owner of a method's tensor of that name: the model, unless the options give it to the method.
+OwnerSpec owner_in(const ImportOptions& options, MethodId method, const std::string& name);
+
 /// A method that exists from now on; metadata pairs that it has already with another value get the label
 /// before their key.
 Result<MethodId> add_method_metadata(Writer& writer, const std::string& name, const std::string& label,
@@ -23,5 +29,11 @@ Result<void> import_safetensors_index(Writer& writer, const std::filesystem::pat
                                       const ImportOptions& options, ImportReport& report);
 Result<void> import_ptd(Writer& writer, const std::filesystem::path& path, const ImportOptions& options,
                         ImportReport& report);
+
+struct ExecutorchInputs;
+
+/// Adds what ExecuTorch's files say together. Errors: those of CudaWeights and NamedTensors.
+Result<void> import_executorch(Writer& writer, ExecutorchInputs& inputs, const ImportOptions& options,
+                               ImportReport& report);
 
 }  // namespace ptd::foreign
