@@ -163,7 +163,7 @@ struct Tensor {
   metadata @8 :List(Pair);
 
   scheme @9 :Text;
-  # Block-quantised data: the name of the packing, for example "ggml.q4_K". The dtype is then uint8
+  # Block-quantised data: the name of the packing, for example "ggml.q4_k". The dtype is then uint8
   # and sizes count bytes. Null for everything else.
 
   logicalSizes @10 :List(UInt64);

@@ -60,9 +60,10 @@ Exit convert_to_ptd(const ConvertCommand& command) {
   return Exit::good;
 }
 
-using Exporter = decltype(foreign::export_safetensors);
+using Exporter = Result<foreign::ExportReport> (*)(const Reader&, const fs::path&,
+                                                   const foreign::ExportOptions&);
 
-Exit convert_from_ptd(const ConvertCommand& command, const Exporter& export_to) {
+Exit convert_from_ptd(const ConvertCommand& command, Exporter export_to) {
   if (command.inputs.size() != 1)
     return report(
         fail(ErrorCode::argument, "", "one .ptd file at a time becomes a file of another format").value());
@@ -90,11 +91,12 @@ std::string target_format(const ConvertCommand& command) {
 Exit convert(const ConvertCommand& command) {
   const auto format = target_format(command);
   if (format == "safetensors") return convert_from_ptd(command, foreign::export_safetensors);
+  if (format == "gguf") return convert_from_ptd(command, foreign::export_gguf);
   if (format == "flat-tensor") return convert_from_ptd(command, foreign::export_flat_tensor);
   if (format != "ptd")
     return report(fail_on(ErrorCode::argument, "", command.output,
-                          "an output is named *.ptd or *.safetensors, which decides what is written, or --to "
-                          "says what it is")
+                          "an output is named *.ptd, *.safetensors or *.gguf, which decides what is written, "
+                          "or --to says what it is")
                       .value());
   if (!command.method.empty())
     return report(fail(ErrorCode::argument, "",

@@ -31,7 +31,9 @@ constexpr const char* convert_examples =
     "  ptd convert prefill=prefill.manifest decode=decode.manifest --data weights.ptd -o model.ptd\n"
     "  ptd convert model.ptd --to flat-tensor -o weights.ptd\n"
     "  ptd convert model.ptd -o model.ptd --compress\n"
-    "  ptd convert model.ptd --method decode -o decode.safetensors\n";
+    "  ptd convert model.ptd --method decode -o decode.safetensors\n"
+    "  ptd convert model.gguf -o model.ptd\n"
+    "  ptd convert model.ptd -o model.gguf\n";
 
 constexpr const char* info_examples =
     "Examples:\n"
@@ -54,17 +56,15 @@ void add_convert(CLI::App& app, ConvertCommand& command) {
       *app.add_subcommand("convert", "Convert other formats to PTD, PTD to PTD, or PTD to other formats");
   verb.footer(convert_examples);
   verb.add_option("INPUT", command.inputs,
-                  "[METHOD=]FILE: a safetensors file, a sharded model's .index.json, a folder with either, "
-                  "an ExecuTorch "
-                  ".pte program, CUDA weight manifest or FlatTensor file, or a .ptd file. Without METHOD= a "
-                  "file that "
-                  "names no methods becomes the method \"forward\"")
+                  "[METHOD=]FILE: a safetensors file, a sharded model's .index.json, a folder with either, a "
+                  "GGUF file, an ExecuTorch .pte program, CUDA weight manifest or FlatTensor file, or a .ptd "
+                  "file. Without METHOD= a file that names no methods becomes the method \"forward\"")
       ->required();
   verb.add_option("-o,--output", command.output,
-                  "The file to write; *.ptd or *.safetensors decides what it is. It may be an input")
+                  "The file to write; *.ptd, *.safetensors or *.gguf decides what it is. It may be an input")
       ->required();
   verb.add_option("--to", command.to, "What to write, where the output's ending does not say it")
-      ->check(CLI::IsMember({"ptd", "safetensors", "flat-tensor"}));
+      ->check(CLI::IsMember({"ptd", "safetensors", "gguf", "flat-tensor"}));
   verb.add_option("--method", command.method, "From PTD to another format: only what this method binds");
   verb.add_flag("--compress", command.compress, "Store byte planes as zstd frames where that is smaller");
   verb.add_option("--mutable", command.mutable_globs,
@@ -89,7 +89,7 @@ void add_convert(CLI::App& app, ConvertCommand& command) {
   verb.add_flag("--allow-shared", command.allow_shared,
                 "safetensors: accept several names for one byte range, as tied tensors");
   verb.add_flag("--allow-partial", command.allow_partial,
-                "safetensors: accept a single shard of a sharded model");
+                "safetensors, GGUF: accept a single shard of a sharded model");
   verb.add_flag("--metadata-as-json", command.metadata_as_json,
                 "safetensors: keep metadata that is not a string as JSON text");
   add_threads(verb, command.threads);

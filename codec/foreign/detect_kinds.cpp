@@ -50,8 +50,9 @@ constexpr auto kinds = std::to_array<KindRow>({
     {FileKind::safetensors, "safetensors", "a safetensors file", ", ", "", convert},
     {FileKind::safetensors_index, "safetensors-index", "the index of a sharded safetensors model", "", "",
      convert},
-    {FileKind::gguf, "gguf", "a GGUF file", ", ", "", ""},
-    {FileKind::gguf_big_endian, "gguf-big-endian", "a big-endian GGUF file", ", ", "", ""},
+    {FileKind::gguf, "gguf", "a GGUF file", ", ", "", convert},
+    {FileKind::gguf_big_endian, "gguf-big-endian", "a big-endian GGUF file", ", ", "",
+     "run `gguf-convert-endian FILE little` of the Python package gguf first"},
     {FileKind::zip, "zip", "a zip archive", " (", ")",
      "if it is a PyTorch checkpoint or an .npz file, load it, save its tensors as safetensors, then run `ptd "
      "convert "

@@ -64,13 +64,16 @@ Result<void> import_as(FileKind kind, Writer& writer, const fs::path& path, cons
       return import_ptd(writer, path, options, report);
     case FileKind::safetensors:
       return import_safetensors(writer, path, options, report);
+    case FileKind::gguf:
+      return import_gguf(writer, path, options, report);
     default:
       return import_safetensors_index(writer, path, options, report);
   }
 }
 
 bool is_imported_alone(FileKind kind) {
-  return kind == FileKind::ptd || kind == FileKind::safetensors || kind == FileKind::safetensors_index;
+  return kind == FileKind::ptd || kind == FileKind::safetensors || kind == FileKind::safetensors_index ||
+         kind == FileKind::gguf;
 }
 
 bool is_executorch_method(FileKind kind) {

@@ -20,7 +20,7 @@ struct ImportOptions {
                                        ///< one name to different tensors
   bool allow_shared = false;           ///< safetensors: several names over one byte range are one storage
   bool metadata_as_json = false;       ///< safetensors: keep metadata values that are not strings as JSON
-  bool allow_partial = false;          ///< safetensors: take one shard of several
+  bool allow_partial = false;          ///< safetensors, GGUF: take one shard of several
   bool keep_program = false;           ///< ExecuTorch: store the .pte itself as a blob
 };
 
@@ -38,9 +38,9 @@ struct ImportReport {
 };
 
 /// Adds everything in the file to the writer, by what its bytes say it is: a .ptd file, a safetensors file,
-/// the index of a sharded one, or a folder that holds one of the latter two. Sources keep the files open.
-/// Errors: those of the format at hand; `unsupported_input`, naming what the file is, for formats that are
-/// not imported.
+/// the index of a sharded one, a folder that holds one of the latter two, or a GGUF file. Sources keep the
+/// files open. Errors: those of the format at hand; `unsupported_input`, naming what the file is, for formats
+/// that are not imported.
 Result<ImportReport> import_file(Writer& writer, const std::filesystem::path& path,
                                  const ImportOptions& options);
 
@@ -54,7 +54,7 @@ Result<ImportReport> import_files(Writer& writer, const std::vector<ImportInput>
 /// Opens a .ptd file; if it is none, the error says what it is and what to do with it.
 Result<Reader> open_ptd(const std::filesystem::path& path, const OpenOptions& options = {});
 
-/// Writes a model, or what one method binds, as a safetensors file that appears whole or not at all.
+/// Writes a model, or what one method binds, as a file of another format that appears whole or not at all.
 struct ExportOptions {
   std::string method;  ///< empty: all tensors
   unsigned threads = 0;
@@ -64,7 +64,7 @@ struct ExportOptions {
 struct ExportReport {
   std::uint64_t tensors = 0;
   std::uint64_t file_bytes = 0;
-  std::vector<std::string> notes;  ///< what safetensors cannot say and was left out
+  std::vector<std::string> notes;  ///< what the format cannot say and was left out
 };
 
 Result<ExportReport> export_safetensors(const Reader& file, const std::filesystem::path& target,
@@ -76,6 +76,12 @@ Result<ExportReport> export_safetensors(const Reader& file, const std::filesyste
 /// lacks, and for two different things under one key.
 Result<ExportReport> export_flat_tensor(const Reader& file, const std::filesystem::path& target,
                                         const ExportOptions& options = {});
+
+/// Versions 2 and 3. What came from a GGUF file goes back as it was: metadata, order, alignment, bytes. What
+/// did not gets its text metadata as strings. Errors `unsupported_input` for what GGUF cannot say: dtypes and
+/// schemes that GGML lacks, more than 4 dimensions, names that are too long, tensors of several GGUF files.
+Result<ExportReport> export_gguf(const Reader& file, const std::filesystem::path& target,
+                                 const ExportOptions& options = {});
 
 /// True if `name` matches a shell pattern: * any bytes, ? one byte, [a-z] one of a set.
 bool matches_glob(const std::string& pattern, const std::string& name);

@@ -27,6 +27,8 @@ Result<void> import_safetensors(Writer& writer, const std::filesystem::path& pat
                                 const ImportOptions& options, ImportReport& report);
 Result<void> import_safetensors_index(Writer& writer, const std::filesystem::path& path,
                                       const ImportOptions& options, ImportReport& report);
+Result<void> import_gguf(Writer& writer, const std::filesystem::path& path, const ImportOptions& options,
+                         ImportReport& report);
 Result<void> import_ptd(Writer& writer, const std::filesystem::path& path, const ImportOptions& options,
                         ImportReport& report);
 
