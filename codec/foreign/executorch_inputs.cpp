@@ -46,7 +46,8 @@ Result<std::set<std::string>> parse_mutable_list(const std::string& text) {
 Result<std::optional<std::set<std::string>>> mutable_fqns_of(const ProgramInfo& program) {
   const auto found = program.constants.find(std::string(mutable_list));
   if (found == program.constants.end()) return std::nullopt;
-  const auto* const text = std::get_if<std::string>(&found->second);
+  const auto* const text =
+      found->second.size() == 1 ? std::get_if<std::string>(&found->second.front()) : nullptr;
   if (text == nullptr) return bad_list("is not a string");
   PTD_LET(names, parse_mutable_list(*text));
   return names;

@@ -37,7 +37,7 @@ struct ExecutorchMethod {
 struct ExecutorchProgram {
   std::string origin;
   SourcePtr file;
-  std::map<std::string, ProgramConstant> constants;
+  std::map<std::string, std::vector<ProgramConstant>> constants;
   std::vector<std::string> methods;
 };
 

@@ -4,6 +4,7 @@
 #include <foreign/executorch_program_generated.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "model/check.hpp"
 #include "wire/checked.hpp"
@@ -57,19 +58,28 @@ std::size_t size_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// A method that was exported to hand out a value: it computes nothing.
-bool is_constant(const fb::ProgramMethod& method) {
-  if (size_of(method.inputs()) != 0 || size_of(method.delegates()) != 0 || size_of(method.outputs()) != 1)
+// A method that was exported to hand out values: it computes nothing.
+bool may_be_constant(const fb::ProgramMethod& method) {
+  if (size_of(method.inputs()) != 0 || size_of(method.delegates()) != 0 || size_of(method.outputs()) == 0)
     return false;
   if (method.chains() == nullptr) return true;
   return std::ranges::all_of(*method.chains(),
                              [](const auto* chain) { return size_of(chain->instructions()) == 0; });
 }
 
-const fb::ProgramValue* output_of(const fb::ProgramMethod& method) {
-  const auto index = method.outputs()->Get(0);
+const fb::ProgramValue* value_at(const fb::ProgramMethod& method, std::int32_t index) {
   if (index < 0 || static_cast<std::size_t>(index) >= size_of(method.values())) return nullptr;
   return method.values()->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+
+// Texts look into the message. Nothing for other kinds of values.
+std::optional<ProgramConstant> constant_of(const fb::ProgramValue* value) {
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = value->value_as_ProgramInt()) return number->value();
+  if (const auto* truth = value->value_as_ProgramBool()) return truth->value();
+  if (const auto* real = value->value_as_ProgramDouble()) return real->value();
+  if (const auto* string = value->value_as_ProgramString()) return std::string(text_of(string->value()));
+  return std::nullopt;
 }
 
 class Parser {
@@ -134,26 +144,25 @@ class Parser {
         std::ranges::any_of(program_.methods, [&](const auto& other) { return other.name == called; });
     if (is_known)
       return fail_on(ErrorCode::foreign_input, "", called, "the program has two methods of this name");
-    if (is_constant(method)) PTD_TRY(read_constant(called, method));
+    if (may_be_constant(method)) PTD_TRY(read_constants(called, method));
     if (program_.constants.contains(called)) return {};
     program_.methods.push_back({std::move(called), {}, {}, 0});
     PTD_TRY(read_delegates(method));
     return read_values(method);
   }
 
-  // Others than these values are left to the method.
-  Result<void> read_constant(const std::string& called, const fb::ProgramMethod& method) {
-    const auto* const value = output_of(method);
-    if (value == nullptr) return {};
-    if (const auto* number = value->value_as_ProgramInt())
-      program_.constants.emplace(called, number->value());
-    if (const auto* truth = value->value_as_ProgramBool()) program_.constants.emplace(called, truth->value());
-    if (const auto* real = value->value_as_ProgramDouble()) program_.constants.emplace(called, real->value());
-    if (const auto* string = value->value_as_ProgramString()) {
-      const auto text = text_of(string->value());
-      if (!budget_.spend(text.size())) return damaged("its texts overlap; it is damaged or made to do harm");
-      program_.constants.emplace(called, std::string(text));
+  // A method with an output of another kind is left a method.
+  Result<void> read_constants(const std::string& called, const fb::ProgramMethod& method) {
+    std::vector<ProgramConstant> values;
+    for (const auto index : *method.outputs()) {
+      auto value = constant_of(value_at(method, index));
+      if (!value) return {};
+      const auto* const text = std::get_if<std::string>(&*value);
+      if (!budget_.spend(sizeof(ProgramConstant) + (text == nullptr ? 0 : text->size())))
+        return damaged("its values overlap; it is damaged or made to do harm");
+      values.push_back(*std::move(value));
     }
+    program_.constants.emplace(called, std::move(values));
     return {};
   }
 

@@ -27,7 +27,7 @@ struct ProgramTensorInfo {
   bool is_mutable = false;
 };
 
-/// What a constant method returns.
+/// A value that a constant method returns.
 using ProgramConstant = std::variant<std::int64_t, bool, double, std::string>;
 
 struct ProgramMethodInfo {
@@ -38,8 +38,9 @@ struct ProgramMethodInfo {
 };
 
 struct ProgramInfo {
-  std::vector<ProgramMethodInfo> methods;            ///< those that compute something
-  std::map<std::string, ProgramConstant> constants;  ///< methods that only return a value, by name
+  std::vector<ProgramMethodInfo> methods;  ///< those that compute something
+  std::map<std::string, std::vector<ProgramConstant>>
+      constants;  ///< methods that only return values, by name
   std::vector<std::pair<std::string, FileRange>> named_data;
 };
 

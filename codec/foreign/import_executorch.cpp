@@ -27,6 +27,13 @@ std::set<std::string> mutable_names_of(const ExecutorchInputs& inputs) {
   return names;
 }
 
+// One value as it is, several as a list.
+nlohmann::json json_of(const std::vector<ProgramConstant>& values) {
+  auto list = nlohmann::json::array();
+  for (const auto& value : values) std::visit([&](const auto& held) { list.push_back(held); }, value);
+  return list.size() == 1 ? list[0] : list;
+}
+
 class Import {
  public:
   Import(Writer& writer, ExecutorchInputs& inputs, const ImportOptions& options, ImportReport& report)
@@ -134,8 +141,7 @@ class Import {
   Result<void> add_constants(const ExecutorchProgram& program) {
     if (program.constants.empty()) return {};
     auto json = nlohmann::json::object();
-    for (const auto& [name, value] : program.constants)
-      std::visit([&json, &key = name](const auto& held) { json[key] = held; }, value);
+    for (const auto& [name, values] : program.constants) json[name] = json_of(values);
     PairSpec pair{std::string(constant_methods),
                   json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ValueKind::json};
     if (auto added = writer_.add_metadata(pair); added || added.error().code != ErrorCode::duplicate)

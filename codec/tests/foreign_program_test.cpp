@@ -43,7 +43,7 @@ TEST(Program, SaysWhatMethodsUse) {
   EXPECT_EQ(text(decode.delegates.at(1).payload), "third");
   ASSERT_EQ(info.named_data.size(), 1U);
   EXPECT_EQ(text(info.named_data[0].second), "named bytes");
-  EXPECT_EQ(std::get<std::string>(info.constants.at("get_list")), "text");
+  EXPECT_EQ(std::get<std::string>(info.constants.at("get_list").at(0)), "text");
 }
 
 TEST(Program, CutsAreRefused) {
