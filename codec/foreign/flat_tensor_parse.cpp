@@ -162,10 +162,11 @@ std::optional<std::vector<std::uint64_t>> strides_in_order(const std::vector<std
                                                            const std::vector<std::uint8_t>& dim_order) {
   std::vector<std::uint64_t> strides(sizes.size());
   wire::Maybe next = 1;
-  for (auto dimension = dim_order.rbegin(); dimension != dim_order.rend(); ++dimension) {
+  for (std::size_t i = dim_order.size(); i > 0; --i) {
     if (!next) return std::nullopt;
-    strides[*dimension] = *next;
-    next = wire::multiply(next, std::max<std::uint64_t>(sizes[*dimension], 1));
+    const auto dimension = dim_order[i - 1];
+    strides[dimension] = *next;
+    next = wire::multiply(next, std::max<std::uint64_t>(sizes[dimension], 1));
   }
   return strides;
 }

@@ -51,9 +51,11 @@ flatbuffers::Offset<fb::FlatTensorName> add_name(flatbuffers::FlatBufferBuilder&
 void build_message(flatbuffers::FlatBufferBuilder& builder, const std::vector<FlatTensorEntry>& entries,
                    const std::vector<FileRange>& segments) {
   std::vector<flatbuffers::Offset<fb::FlatTensorSegment>> places;
+  places.reserve(segments.size());
   for (const auto& segment : segments)
     places.push_back(fb::CreateFlatTensorSegment(builder, segment.offset, segment.size));
   std::vector<flatbuffers::Offset<fb::FlatTensorName>> names;
+  names.reserve(entries.size());
   for (const auto& entry : entries) names.push_back(add_name(builder, entry));
   fb::FinishFlatTensorRootBuffer(builder, fb::CreateFlatTensorRootDirect(builder, 0, &places, &names));
 }
