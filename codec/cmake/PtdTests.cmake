@@ -10,7 +10,8 @@ if(test_sources)
   add_executable(ptd_tests ${test_sources})
   # Tests may look below the public surface, at rooms and at the generated schema.
   target_link_libraries(ptd_tests PRIVATE
-      ptd::core ptd::foreign ptd_schema_headers ptd_flat_headers ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
+      ptd::core ptd::foreign ptd_verbs ptd_schema_headers ptd_flat_headers
+      ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
       GTest::gmock GTest::gtest_main)
   target_compile_definitions(ptd_tests PRIVATE PTD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   ptd_own_test(ptd_tests)
@@ -18,6 +19,7 @@ if(test_sources)
   target_compile_options(ptd_tests PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(ptd_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endif()
+
 
 # --- the command from outside: codec/tests/e2e/*.py ----------------------------------------------------
 ptd_glob(e2e_sources tests/e2e/*.py)

@@ -23,13 +23,14 @@ std::vector<Integer> to_vector(std::span<const Integer> values) {
 class PtdImport {
  public:
   PtdImport(Writer& writer, Reader file, const ImportOptions& options, ImportReport& report,
-            std::string label)
+            std::string label, PtdUnion& all)
       : writer_(writer),
         file_(std::move(file)),
         model_(file_.model()),
         options_(options),
         report_(report),
-        label_(std::move(label)) {}
+        label_(std::move(label)),
+        all_(all) {}
 
   Result<void> run() {
     PTD_TRY(add_blobs());
@@ -38,8 +39,7 @@ class PtdImport {
     PTD_TRY(add_storages());
     PTD_TRY(add_tensors());
     PTD_TRY(bind_all());
-    for (auto& pair : to_specs(model_.metadata)) PTD_TRY(writer_.add_metadata(std::move(pair)));
-    return {};
+    return add_metadata();
   }
 
  private:
@@ -49,20 +49,36 @@ class PtdImport {
 
   Result<void> add_blobs() {
     for (const auto& blob : model_.blobs) {
+      if (const auto known = all_.blobs.find(blob.name); known != all_.blobs.end()) {
+        blobs_.push_back(known->second);
+        continue;
+      }
       PTD_LET(id, writer_.add_blob({std::string(blob.name), content(blob.content), blob.size,
                                     std::string(blob.media_type), to_specs(blob.metadata)}));
+      all_.blobs.emplace(blob.name, id);
       blobs_.push_back(id);
     }
     return {};
   }
 
+  Result<void> add_metadata() {
+    for (auto& pair : to_specs(model_.metadata))
+      if (all_.metadata.insert(pair.key).second) PTD_TRY(writer_.add_metadata(std::move(pair)));
+    return {};
+  }
+
   Result<void> add_libraries() {
     for (const auto& library : model_.libraries) {
+      if (const auto known = all_.libraries.find(library.name); known != all_.libraries.end()) {
+        libraries_.push_back(known->second);
+        continue;
+      }
       LibrarySpec spec{std::string(library.name), {}, to_specs(library.metadata)};
       for (const auto& v : library.variants)
         spec.variants.push_back({v.blob != no_index, v.blob != no_index ? blobs_[v.blob] : BlobId{}, v.sm,
                                  v.ptx, v.kind, std::string(v.target)});
       PTD_LET(id, writer_.add_library(std::move(spec)));
+      all_.libraries.emplace(library.name, id);
       libraries_.push_back(id);
     }
     return {};
@@ -144,6 +160,7 @@ class PtdImport {
   const ImportOptions& options_;
   ImportReport& report_;
   std::string label_;
+  PtdUnion& all_;
   std::vector<BlobId> blobs_;
   std::vector<LibraryId> libraries_;
   std::vector<MethodId> methods_;
@@ -152,16 +169,28 @@ class PtdImport {
   std::vector<bool> mutable_;
 };
 
+Result<void> refuse_later_minor(const Model& model, const std::string& path) {
+  if (model.minor == 0) return {};
+  return fail_on(ErrorCode::unsupported_input, "EVO-5", path,
+                 "it is of the later version 1." + std::to_string(model.minor) +
+                     ", and a copy would lose what this version does not know; use a newer ptd");
+}
+
 }  // namespace
 
 Result<void> import_ptd(Writer& writer, const std::filesystem::path& path, const ImportOptions& options,
                         ImportReport& report) {
   PTD_LET(file, open_ptd(path));
-  if (file.model().minor > 0)
-    return fail_on(ErrorCode::unsupported_input, "EVO-5", path.string(),
-                   "it is of the later version 1." + std::to_string(file.model().minor) +
-                       ", and a copy would lose what this version does not know; use a newer ptd");
-  return PtdImport(writer, file, options, report, path.string()).run();
+  PTD_TRY(refuse_later_minor(file.model(), path.string()));
+  PtdUnion alone;
+  return PtdImport(writer, file, options, report, path.string(), alone).run();
+}
+
+Result<void> add_ptd(Writer& writer, const Reader& file, const std::string& label, PtdUnion& all) {
+  PTD_TRY(refuse_later_minor(file.model(), label));
+  const ImportOptions options;
+  ImportReport report;
+  return PtdImport(writer, file, options, report, label, all).run();
 }
 
 }  // namespace ptd::foreign

@@ -3,6 +3,10 @@
 // What the importers have in common.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <set>
+
 #include "foreign/import.hpp"
 
 namespace ptd::foreign {
@@ -37,5 +41,17 @@ struct ExecutorchInputs;
 /// Adds what ExecuTorch's files say together. Errors: those of CudaWeights and NamedTensors.
 Result<void> import_executorch(Writer& writer, ExecutorchInputs& inputs, const ImportOptions& options,
                                ImportReport& report);
+
+/// What .ptd files that become one have in common: objects of one name, added once.
+struct PtdUnion {
+  std::map<std::string, BlobId, std::less<>> blobs;
+  std::map<std::string, LibraryId, std::less<>> libraries;
+  std::set<std::string, std::less<>> metadata;  ///< keys of files' metadata
+};
+
+/// Adds a file to those in `all`. The caller has made sure that blobs, libraries and metadata of one name are
+/// equal; tensors that are not are the writer's `conflict`. Fails for files of a later minor version, which
+/// hold what a copy would lose [EVO-5].
+Result<void> add_ptd(Writer& writer, const Reader& file, const std::string& label, PtdUnion& all);
 
 }  // namespace ptd::foreign
