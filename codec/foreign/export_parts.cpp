@@ -60,16 +60,6 @@ std::vector<Pair> selected_metadata(const Model& model, const Selection& selecti
   return pairs;
 }
 
-Result<void> check_room(const fs::path& target, std::uint64_t needed) {
-  std::error_code failed;
-  const auto folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  const auto space = fs::space(folder, failed);
-  if (failed || space.available >= needed) return {};
-  return fail_on(ErrorCode::io, "", target.string(),
-                 "it would have " + std::to_string(needed) + " bytes and only " +
-                     std::to_string(space.available) + " are free; make room or choose another folder");
-}
-
 void ExportNotes::add(std::uint64_t count, const std::string& what) {
   if (count > 0) notes_.push_back(std::to_string(count) + " " + what);
 }
@@ -87,56 +77,28 @@ void ExportNotes::add_common() {
          "tensors have metadata of their own, which was left out");
 }
 
-Result<void> TensorCopier::put(std::uint64_t offset) {
-  PTD_TRY(out_.write(offset, buffer_));
-  done_ += buffer_.size();
-  if (!options_.progress || options_.progress(done_, total_)) return {};
-  return fail(ErrorCode::cancelled, "", "the export was stopped before its end; the target is unchanged");
-}
-
-template <class Read>
-Result<void> TensorCopier::copy_windows(std::uint64_t size, std::uint64_t offset, const Read& read) {
-  for (std::uint64_t at = 0; at < size; at += window_bytes) {
-    buffer_.resize(std::min(window_bytes, size - at));
-    PTD_TRY(read(at));
-    PTD_TRY(put(offset + at));
-  }
-  return {};
+// The sink keeps count by itself; it refers to this object.
+ByteSink TensorCopier::sink_at(std::uint64_t offset) {
+  return [this, offset](Bytes bytes) mutable -> Result<void> {
+    PTD_TRY(out_.write(offset, bytes));
+    offset += bytes.size();
+    done_ += bytes.size();
+    if (!options_.progress || options_.progress(done_, total_)) return {};
+    return fail(ErrorCode::cancelled, "", "the export was stopped before its end; the target is unchanged");
+  };
 }
 
 Result<void> TensorCopier::copy_storage(std::uint32_t storage, std::uint64_t begin, std::uint64_t size,
                                         std::uint64_t offset) {
-  return copy_windows(size, offset, [&](std::uint64_t at) {
-    return file_.read_storage(storage, begin + at, buffer_, {true, options_.threads});
-  });
+  return copy_storage_out(file_, storage, begin, size, options_.threads, sink_at(offset));
 }
 
 Result<void> TensorCopier::copy_blob(std::uint32_t blob, std::uint64_t offset) {
-  return copy_windows(file_.model().blobs[blob].size, offset, [&](std::uint64_t at) {
-    return file_.read_blob(blob, at, buffer_, {true, options_.threads});
-  });
+  return copy_blob_out(file_, blob, options_.threads, sink_at(offset));
 }
 
 Result<void> TensorCopier::copy(std::uint32_t index, std::uint64_t offset) {
-  const Tensor& tensor = file_.model().tensors[index];
-  if (!is_contiguous(tensor)) return copy_rows(index, tensor, offset);
-  const std::uint64_t begin = tensor.storage_offset * dtype_bits(tensor.dtype) / 8;
-  return copy_storage(tensor.storage, begin, logical_bytes(tensor), offset);
-}
-
-// Windows of the outermost dimension; a view that is not contiguous has one, and whole bytes for elements.
-Result<void> TensorCopier::copy_rows(std::uint32_t index, const Tensor& tensor, std::uint64_t offset) {
-  const std::uint64_t row_bytes = logical_bytes(tensor) / tensor.sizes[0];
-  const std::uint64_t rows = std::max<std::uint64_t>(window_bytes / row_bytes, 1);
-  std::vector<Slice> region;
-  for (const auto size : tensor.sizes) region.push_back({0, size, 1});
-  for (std::uint64_t at = 0; at < tensor.sizes[0]; at += rows) {
-    region[0] = {at, std::min(at + rows, tensor.sizes[0]), 1};
-    buffer_.resize(region[0].count() * row_bytes);
-    PTD_TRY(file_.read_region(index, region, buffer_, {true, options_.threads}));
-    PTD_TRY(put(offset + at * row_bytes));
-  }
-  return {};
+  return copy_tensor_out(file_, index, options_.threads, sink_at(offset));
 }
 
 }  // namespace ptd::foreign

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "file/atomic_file.hpp"
+#include "foreign/copy_out.hpp"
 #include "foreign/import.hpp"
 
 namespace ptd::foreign {
@@ -32,10 +33,6 @@ Result<std::uint64_t> check_tensors(const Model& model, const std::vector<std::u
 /// The metadata of the file and of the selected method.
 std::vector<Pair> selected_metadata(const Model& model, const Selection& selection);
 
-/// Refuses to begin what cannot fit beside the target: a few bytes of a .ptd file can stand for very many
-/// zeros. Error `io`.
-Result<void> check_room(const std::filesystem::path& target, std::uint64_t needed);
-
 /// Notes about what no other format says.
 class ExportNotes {
  public:
@@ -55,10 +52,10 @@ class ExportNotes {
   std::vector<std::string> notes_;
 };
 
-/// Copies bytes of a model into a file in windows of bounded size, checked as they are read.
+/// Copies bytes of a model into a file, with progress.
 class TensorCopier {
  public:
-  /// `total`: bytes of all copies, for progress. All arguments must outlive this object.
+  /// `total`: bytes of all copies. All arguments must outlive this object.
   TensorCopier(const Reader& file, const ExportOptions& options, const file::AtomicFile& out,
                std::uint64_t total)
       : file_(file), options_(options), out_(out), total_(total) {}
@@ -74,16 +71,12 @@ class TensorCopier {
   Result<void> copy_blob(std::uint32_t blob, std::uint64_t offset);
 
  private:
-  template <class Read>
-  Result<void> copy_windows(std::uint64_t size, std::uint64_t offset, const Read& read);
-  Result<void> copy_rows(std::uint32_t index, const Tensor& tensor, std::uint64_t offset);
-  Result<void> put(std::uint64_t offset);
+  [[nodiscard]] ByteSink sink_at(std::uint64_t offset);
 
   const Reader& file_;
   const ExportOptions& options_;
   const file::AtomicFile& out_;
   std::uint64_t total_, done_ = 0;
-  std::vector<std::byte> buffer_;
 };
 
 }  // namespace ptd::foreign
