@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
+#include "cli/written_text.hpp"
 #include "foreign/import.hpp"
 
 namespace ptd::cli {
@@ -37,15 +38,6 @@ Result<void> add_inputs(Writer& writer, const ConvertCommand& command) {
   return {};
 }
 
-std::string describe(const WriteReport& report, const std::string& output) {
-  return fmt::format(
-      "{}: {} ({} bytes) from {} of tensors and blobs: sharing saved {}, zeros {}, compression {}\n"
-      "model id {}\n",
-      escaped(output), human_size(report.file_bytes), grouped(report.file_bytes),
-      human_size(report.input_bytes), human_size(report.shared_bytes), human_size(report.zero_bytes),
-      human_size(report.raw_bytes - report.stored_bytes), to_hex(report.model_id));
-}
-
 Exit convert_to_ptd(const ConvertCommand& command) {
   Writer writer;
   if (auto added = add_inputs(writer, command); !added) return report(added.error());
@@ -56,7 +48,7 @@ Exit convert_to_ptd(const ConvertCommand& command) {
   options.progress = progress.callback();
   const auto written = writer.write(command.output, options);
   if (!written) return report(written.error());
-  print(describe(*written, command.output));
+  print(written_text(*written, command.output));
   return Exit::good;
 }
 

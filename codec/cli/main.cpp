@@ -5,14 +5,19 @@
 #include <exception>
 #include <new>
 #include <ptd/version.hpp>
+#include <string_view>
 
 #include "cli/commands.hpp"
 
 namespace {
 
 using ptd::cli::ConvertCommand;
+using ptd::cli::DetectCommand;
+using ptd::cli::DiffCommand;
 using ptd::cli::Exit;
+using ptd::cli::ExtractCommand;
 using ptd::cli::InfoCommand;
+using ptd::cli::MergeCommand;
 using ptd::cli::VerifyCommand;
 
 constexpr const char* about =
@@ -20,7 +25,7 @@ constexpr const char* about =
 
 constexpr const char* exit_codes =
     "Exit codes: 0 good, 1 a file was refused, 2 wrong usage, 3 the machine failed (I/O, space, "
-    "permission).\n";
+    "permission). `ptd diff` has its own.\n";
 
 constexpr const char* convert_examples =
     "Examples:\n"
@@ -44,6 +49,42 @@ constexpr const char* verify_examples =
     "Examples:\n"
     "  ptd verify model.ptd\n"
     "  ptd verify *.ptd && echo all good\n";
+
+constexpr const char* detect_examples =
+    "One line a file: its name, its kind, a description. The first 4096 bytes decide, never the name.\n"
+    "Exit codes: 0 every file was named, 1 one is of no kind that ptd knows (it is called unknown),\n"
+    "3 one could not be read.\n"
+    "Examples:\n"
+    "  ptd detect *.ptd\n"
+    "  curl -s https://example.com/model | ptd detect -\n"
+    "  ptd detect --json model.ptd | jq -r .kind\n";
+
+constexpr const char* diff_examples =
+    "One line a difference: - only in the first, + only in the second, ~ changed, > renamed (equal bytes\n"
+    "and view under another name or owner). Contents are compared by digest, so files that differ only in\n"
+    "compression or layout are the same. The content of a tensor is that of its whole storage.\n"
+    "Exit codes are those of diff(1), not those of the other verbs: 0 the same, 1 different, 2 trouble.\n"
+    "Examples:\n"
+    "  ptd diff old.ptd new.ptd\n"
+    "  ptd diff -q a.ptd b.ptd && echo the same model\n"
+    "  ptd diff old.ptd new.ptd --method decode --json | jq '.differences[] | .name'\n";
+
+constexpr const char* extract_examples =
+    "Types that NumPy lacks (bfloat16, float8) become its void type in a .npy file, as numpy.save writes\n"
+    "them; `numpy.load(...).view(ml_dtypes.bfloat16)` makes numbers of them. Types of less than a byte go\n"
+    "to .bin files only, packed. Every byte is checked on its way.\n"
+    "Examples:\n"
+    "  ptd extract model.ptd layers.0.weight -o weight.npy\n"
+    "  ptd extract model.ptd layers.0.weight -o weight.bin     # the elements alone, row-major\n"
+    "  ptd extract model.ptd tokenizer.json -o - | jq .\n"
+    "  ptd extract model.ptd _tensor_constant0 --library decode_kernels -o c.npy\n";
+
+constexpr const char* merge_examples =
+    "What has one name in several files must be the same in all of them. Every conflict is named, and\n"
+    "nothing is written then. Methods of one name bind what they bind in any of the files.\n"
+    "Examples:\n"
+    "  ptd merge prefill.ptd decode.ptd -o model.ptd\n"
+    "  ptd merge part-*.ptd -o model.ptd --compress\n";
 
 void add_threads(CLI::App& verb, unsigned& threads) {
   verb.add_option("--threads", threads, "Threads to use; 0 for one a core. The result does not depend on it")
@@ -111,6 +152,54 @@ void add_verify(CLI::App& app, VerifyCommand& command) {
   add_threads(verb, command.threads);
 }
 
+void add_detect(CLI::App& app, DetectCommand& command) {
+  auto& verb = *app.add_subcommand("detect", "Say what files are, by their first bytes");
+  verb.footer(std::string(detect_examples) + ptd::cli::detect_kinds());
+  verb.add_option("FILE", command.files, "Files of any kind, pipes, or - for standard input")->required();
+  verb.add_flag("--json", command.json,
+                "As JSON, one object a line: file, kind, detail, description, advice");
+}
+
+void add_diff(CLI::App& app, DiffCommand& command) {
+  auto& verb =
+      *app.add_subcommand("diff", "Show what differs between two .ptd files; reads their manifests only");
+  verb.footer(diff_examples);
+  verb.add_option("BEFORE", command.before, "A .ptd file")->required();
+  verb.add_option("AFTER", command.after, "A .ptd file")->required();
+  verb.add_option("--method", command.method, "Compare what this method binds, and nothing else");
+  verb.add_flag("--json", command.json, "As JSON");
+  verb.add_flag("-q,--quiet", command.quiet, "Print nothing: the exit code says it");
+  verb.add_flag("--stat", command.stat, "Print the summary only");
+}
+
+void add_extract(CLI::App& app, ExtractCommand& command) {
+  auto& verb = *app.add_subcommand("extract", "Write one tensor or blob to a file");
+  verb.footer(extract_examples);
+  verb.add_option("FILE", command.file, "A .ptd file")->required();
+  verb.add_option("NAME", command.name, "Of a tensor (its fully qualified name) or of a blob")->required();
+  verb.add_option("-o,--output", command.output,
+                  "A tensor: *.npy for NumPy, *.bin for its elements, row-major; a blob: any name. - for "
+                  "standard output, as *.bin")
+      ->required();
+  auto* method = verb.add_option("--method", command.method, "The tensor that this method means by NAME");
+  auto* library = verb.add_option("--library", command.library, "The tensor NAME that this library owns");
+  auto* model = verb.add_flag("--model", command.model, "The tensor NAME that the model itself owns");
+  auto* blob = verb.add_flag("--blob", command.blob, "The blob NAME");
+  method->excludes(library)->excludes(model)->excludes(blob);
+  library->excludes(model)->excludes(blob);
+  model->excludes(blob);
+  add_threads(verb, command.threads);
+}
+
+void add_merge(CLI::App& app, MergeCommand& command) {
+  auto& verb = *app.add_subcommand("merge", "Join several .ptd files into one");
+  verb.footer(merge_examples);
+  verb.add_option("INPUT", command.inputs, ".ptd files")->required();
+  verb.add_option("-o,--output", command.output, "The file to write, *.ptd; it may be an input")->required();
+  verb.add_flag("--compress", command.compress, "Store byte planes as zstd frames where that is smaller");
+  add_threads(verb, command.threads);
+}
+
 std::string version_text() {
   return std::string("ptd ") + ptd::library_version + ", PTD format " + ptd::format_version;
 }
@@ -120,12 +209,20 @@ Exit run(int argc, char** argv) {
   ConvertCommand convert;
   InfoCommand info;
   VerifyCommand verify;
+  DetectCommand detect;
+  DiffCommand diff;
+  ExtractCommand extract;
+  MergeCommand merge;
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.footer(std::string(exit_codes) + "`ptd VERB --help` shows a verb's options and examples.");
   add_convert(app, convert);
   add_info(app, info);
   add_verify(app, verify);
+  add_detect(app, detect);
+  add_diff(app, diff);
+  add_extract(app, extract);
+  add_merge(app, merge);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -133,7 +230,17 @@ Exit run(int argc, char** argv) {
   }
   if (app.got_subcommand("convert")) return ptd::cli::convert(convert);
   if (app.got_subcommand("info")) return ptd::cli::info(info);
+  if (app.got_subcommand("detect")) return ptd::cli::detect(detect);
+  if (app.got_subcommand("diff")) return ptd::cli::diff(diff);
+  if (app.got_subcommand("extract")) return ptd::cli::extract(extract);
+  if (app.got_subcommand("merge")) return ptd::cli::merge(merge);
   return ptd::cli::verify(verify);
+}
+
+// diff(1) knows one kind of trouble, and the machine's is of it.
+Exit in_codes_of_verb(Exit exit, int argc, char** argv) {
+  const bool is_diff = argc > 1 && argv[1] == std::string_view("diff");
+  return is_diff && exit == Exit::environment ? Exit::usage : exit;
 }
 
 }  // namespace
@@ -147,5 +254,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     ptd::cli::report({ptd::ErrorCode::internal, "", error.what(), "", {}});
   }
-  return static_cast<int>(exit);
+  return static_cast<int>(in_codes_of_verb(exit, argc, argv));
 }

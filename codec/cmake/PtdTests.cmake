@@ -20,6 +20,10 @@ if(test_sources)
   gtest_discover_tests(ptd_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endif()
 
+# --- models for end-to-end tests -----------------------------------------------------------------------
+add_executable(ptd_sample_models tests/sample_models.cpp)
+target_link_libraries(ptd_sample_models PRIVATE ptd::core)
+ptd_own_test(ptd_sample_models)
 
 # --- the command from outside: codec/tests/e2e/*.py ----------------------------------------------------
 ptd_glob(e2e_sources tests/e2e/*.py)

@@ -161,8 +161,9 @@ bool might_be_foreign(ErrorCode code) {
 // What the file is, behind what it is not.
 Error explain(Error error, const fs::path& path) {
   const auto opened = open_file(path);
-  const auto detection = opened ? detect_source(*opened->source) : Result<Detection>(Detection{});
-  if (!detection || detection->kind == FileKind::unknown || detection->kind == FileKind::ptd) return error;
+  if (!opened) return error;
+  const auto detection = detect_source(*opened->source);
+  if (!detection || detection->kind == FileKind::ptd) return error;
   error.message += "; it is " + describe(*detection);
   if (const auto what = advice_for(detection->kind, path); !what.empty()) error.message += ": " + what;
   return error;

@@ -61,6 +61,14 @@ def refused(ptd):
     return run
 
 
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory) -> pathlib.Path:
+    """A folder with the models that ptd_sample_models makes."""
+    folder = tmp_path_factory.mktemp("samples")
+    subprocess.run([pathlib.Path(PTD).with_name("ptd_sample_models"), folder], check=True)
+    return folder
+
+
 @pytest.fixture
 def random():
     return numpy.random.default_rng(7)
