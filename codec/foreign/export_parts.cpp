@@ -6,14 +6,6 @@
 #include <set>
 
 namespace ptd::foreign {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::uint64_t window_bytes = std::uint64_t{16} << 20;
-
-}  // namespace
-
 Result<Selection> choose_tensors(const Model& model, const std::string& method) {
   Selection selection;
   if (method.empty()) {
