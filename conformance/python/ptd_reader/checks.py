@@ -1,0 +1,256 @@
+# Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+"""Sections 16 and 17: the one function that refuses a file, and every check by its name.
+
+A check's name is the id of its rule, with a suffix where a rule is checked in several places or has
+several parts. The order in which checks are made is not here: it is the order of the code.
+"""
+
+from __future__ import annotations
+
+# Section 17. code -> (class, level at which a decoder of whole files meets it)
+CODES: dict[str, tuple[str, str]] = {
+    "not-ptd": ("malformed", "open"),
+    "too-short": ("malformed", "open"),
+    "byte-order": ("malformed", "open"),
+    "header-hash": ("corrupt", "open"),
+    "major-version": ("unsupported", "open"),
+    "header-size": ("malformed", "open"),
+    "required-feature": ("unsupported", "open"),
+    "header-range": ("malformed", "open"),
+    "truncated": ("malformed", "open"),
+    "trailing-bytes": ("malformed", "open"),
+    "reader-limit": ("unsupported", "open"),
+    "layout-hash": ("corrupt", "open"),
+    "model-hash": ("corrupt", "open"),
+    "encoding": ("malformed", "open"),
+    "version-mismatch": ("invalid", "open"),
+    "limit": ("invalid", "open"),
+    "unlisted-number": ("invalid", "open"),
+    "size": ("invalid", "open"),
+    "reference": ("invalid", "open"),
+    "external": ("invalid", "open"),
+    "name": ("invalid", "open"),
+    "variant": ("invalid", "open"),
+    "metadata": ("invalid", "open"),
+    "duplicate": ("invalid", "open"),
+    "order": ("invalid", "open"),
+    "owner": ("invalid", "open"),
+    "view-shape": ("invalid", "open"),
+    "view-bounds": ("invalid", "open"),
+    "sub-byte": ("invalid", "open"),
+    "packed": ("invalid", "open"),
+    "binding": ("invalid", "open"),
+    "unreferenced": ("invalid", "open"),
+    "content-conflict": ("invalid", "open"),
+    "segment-map": ("invalid", "open"),
+    "alignment": ("invalid", "open"),
+    "chunk-size": ("invalid", "open"),
+    "stored-size": ("invalid", "open"),
+    "plane-width": ("invalid", "open"),
+    "tiling": ("malformed", "open"),
+    "padding": ("malformed", "verify"),
+    "table-hash": ("corrupt", "verify"),
+    "chunk-table": ("invalid", "verify"),
+    "stored-hash": ("corrupt", "verify"),
+    "frame": ("malformed", "verify"),
+    "chunk-data": ("corrupt", "verify"),
+    "zero-content": ("invalid", "verify"),
+    "content-digest": ("corrupt", "verify"),
+    "pad-bits": ("invalid", "verify"),
+}
+
+# name of the check -> (code, what a file that fails it is told)
+CHECKS: dict[str, tuple[str, str]] = {
+    # Section 4: header
+    "HDR-1": ("not-ptd", "the file does not begin with the magic"),
+    "HDR-2": ("too-short", "the file has fewer than 80 bytes"),
+    "HDR-3": ("byte-order", "the header was written in the wrong byte order"),
+    "HDR-4": ("header-hash", "headerHash is not the XXH3-64 of bytes 0 to 71"),
+    "HDR-5": ("major-version", "major is not 1"),
+    "HDR-6": ("header-size", "headerSize is not 80"),
+    "HDR-7": ("required-feature", "a required feature bit is set that this reader does not know"),
+    "HDR-8.multiple": ("header-range", "layoutOffset is not a multiple of 8"),
+    "HDR-8.least": ("header-range", "layoutOffset is below 80"),
+    "HDR-8.file-size": ("header-range", "fileSize is over 2^63 - 1"),
+    "HDR-9.layout-multiple": ("header-range", "layoutSize is not a multiple of 8"),
+    "HDR-9.layout-least": ("header-range", "layoutSize is below 8"),
+    "HDR-9.layout-greatest": ("header-range", "layoutSize is over maxMessageBytes"),
+    "HDR-9.model-multiple": ("header-range", "modelSize is not a multiple of 8"),
+    "HDR-9.model-least": ("header-range", "modelSize is below 8"),
+    "HDR-9.model-greatest": ("header-range", "modelSize is over maxMessageBytes"),
+    "HDR-10": ("truncated", "the file ends before fileSize"),
+    "HDR-11": ("trailing-bytes", "the file has bytes behind fileSize"),
+    "HDR-12": ("layout-hash", "layoutHash is not the XXH3-64 of the layout"),
+    "HDR-13": ("model-hash", "modelHash is not the XXH3-64 of the model"),
+    # Section 5: message encoding
+    "ENC-2.pointer": ("encoding", "word 0 is not a struct pointer with offset 0"),
+    "ENC-2.size": ("encoding", "the root struct has no words"),
+    "ENC-3": ("encoding", "a pointer is neither null nor a list pointer"),
+    "ENC-4.cursor": ("encoding", "a pointer does not lead to the word at the cursor"),
+    "ENC-4.end": ("encoding", "an object ends behind the end of the message"),
+    "ENC-5": ("encoding", "words follow the last object"),
+    "ENC-6.data": ("encoding", "the last data word of a struct is zero (in all elements)"),
+    "ENC-6.pointers": ("encoding", "the last pointer word of a struct is null (in all elements)"),
+    "ENC-7.tag": ("encoding", "the tag of a list of structs is not a struct word"),
+    "ENC-7.count": ("encoding", "elements times words of an element is not the list's count"),
+    "ENC-8.known": ("encoding", "the element code is not the one of the field's type"),
+    "ENC-8.unknown": ("encoding", "the element code of an unknown pointer is not 2, 3, 4, 5 or 7"),
+    "ENC-9": ("encoding", "an empty list is not null"),
+    "ENC-10": ("encoding", "bits behind the last element of a list are set"),
+    "ENC-11.end": ("encoding", "a text does not end with NUL, or has an earlier NUL"),
+    "ENC-11.empty": ("encoding", "a text has no byte before its NUL"),
+    "ENC-12.data": ("encoding", "a struct has data words that its minor version does not define"),
+    "ENC-12.pointers": ("encoding", "a struct has pointers that its minor version does not define"),
+    "ENC-12.bits": ("encoding", "bits are set that the minor version does not define"),
+    "ENC-13": ("encoding", "lists of structs nest more than 4 deep"),
+    # Section 6: model
+    "VER-1.major": ("version-mismatch", "Model.major is not the header's"),
+    "VER-1.minor": ("version-mismatch", "Model.minor is not the header's"),
+    "VER-1.features": ("version-mismatch", "Model.requiredFeatures are not the header's"),
+    "LIM-1.contents": ("limit", "more than maxContents contents"),
+    "LIM-1.storages": ("limit", "more than maxStorages storages"),
+    "LIM-1.libraries": ("limit", "more than maxLibraries libraries"),
+    "LIM-1.methods": ("limit", "more than maxMethods methods"),
+    "LIM-1.tensors": ("limit", "more than maxTensors tensors"),
+    "LIM-1.blobs": ("limit", "more than maxBlobs blobs"),
+    "LIM-1.variants": ("limit", "more than maxVariants variants of one library"),
+    "LIM-1.pairs": ("limit", "more than maxPairs metadata pairs"),
+    "CON-1.least": ("size", "a content has size 0"),
+    "CON-1.greatest": ("size", "a content is larger than maxBytes"),
+    "CON-2.duplicate": ("duplicate", "two contents have one digest"),
+    "CON-2.order": ("order", "contents are not in the order of their digests"),
+    "STO-1.storage": ("size", "a storage is larger than maxBytes"),
+    "STO-1.blob": ("size", "a blob is larger than maxBytes"),
+    "STO-2.storage": ("reference", "a storage's content does not exist"),
+    "STO-2.blob": ("reference", "a blob's content does not exist"),
+    "STO-3.storage": ("size", "a storage is smaller than its content"),
+    "STO-3.blob": ("size", "a blob is smaller than its content"),
+    "STO-4.access": ("unlisted-number", "access is not in its table"),
+    "STO-4.origin": ("unlisted-number", "origin is not in its table"),
+    "STO-4.placement": ("unlisted-number", "placement is not in its table"),
+    "STO-5": ("external", "an external storage has a content"),
+    "NAM-1.empty": ("name", "an object that must have a name has none"),
+    "NAM-1.length": ("name", "a name has more than maxNameBytes bytes"),
+    "NAM-1.utf8": ("name", "a name is not UTF-8"),
+    "LIB-1": ("reference", "a variant's blob does not exist"),
+    "LIB-2": ("unlisted-number", "a variant's kind is not in its table"),
+    "LIB-3.ptx": ("variant", "ptx is greater than sm"),
+    "LIB-3.target": ("variant", "a variant has both sm and target"),
+    "LIB-3.only": ("variant", "a variant without sm, ptx and target is not the only one"),
+    "LIB-3.fallback": ("variant", "a fallback variant has no ptx"),
+    "LIB-4.duplicate": ("duplicate", "two variants of a library are equal"),
+    "LIB-4.order": ("order", "variants are not in order"),
+    "LIB-5": ("variant", "a library has two fallback variants"),
+    "NAM-2.library-duplicate": ("duplicate", "two libraries have one name"),
+    "NAM-2.library-order": ("order", "libraries are not in the order of their names"),
+    "MTH-1.tensors": ("reference", "a method binds a tensor that does not exist"),
+    "MTH-1.libraries": ("reference", "a method binds a library that does not exist"),
+    "MTH-1.blobs": ("reference", "a method binds a blob that does not exist"),
+    "MTH-2.duplicate": ("duplicate", "a method binds an object twice"),
+    "MTH-2.order": ("order", "the indices of a method are not in order"),
+    "NAM-2.method-duplicate": ("duplicate", "two methods have one name"),
+    "NAM-2.method-order": ("order", "methods are not in the order of their names"),
+    "TEN-1": ("reference", "a tensor's storage does not exist"),
+    "TEN-2": ("unlisted-number", "dtype is not in its table"),
+    "TEN-3.kind": ("unlisted-number", "ownerKind is not in its table"),
+    "TEN-3.model": ("owner", "a tensor of the model has an owner other than 0"),
+    "TEN-3.library": ("owner", "the library that owns a tensor does not exist"),
+    "TEN-3.method": ("owner", "the method that owns a tensor does not exist"),
+    "VIE-1.sizes": ("limit", "a tensor has more than maxRank sizes"),
+    "VIE-2": ("view-shape", "a tensor has not as many strides as sizes"),
+    "VIE-3": ("view-bounds", "a tensor's elements have more than maxBytes bytes"),
+    "VIE-4": ("view-bounds", "a tensor's view ends behind its storage"),
+    "SUB-1": ("sub-byte", "a tensor of a sub-byte type does not start at a whole byte"),
+    "SUB-2": ("sub-byte", "a view of a sub-byte type has gaps or is not row-major"),
+    "PAK-1": ("packed", "a tensor without scheme has logicalSizes"),
+    "PAK-2": ("packed", "a tensor with a scheme is not of dtype uint8"),
+    "VIE-1.logical-sizes": ("limit", "a tensor has more than maxRank logicalSizes"),
+    "PAK-3": ("packed", "the product of logicalSizes is over 2^60"),
+    "TEN-4.duplicate": ("duplicate", "two tensors have one owner and one name"),
+    "TEN-4.order": ("order", "tensors are not in the order of owners and names"),
+    "NAM-2.blob-duplicate": ("duplicate", "two blobs have one name"),
+    "NAM-2.blob-order": ("order", "blobs are not in the order of their names"),
+    "BND-1.library": ("binding", "a method binds a tensor of a library that it does not bind"),
+    "BND-1.method": ("binding", "a method binds a tensor of another method"),
+    "BND-2": ("binding", "a method binds both its own tensor and the model's of one name"),
+    "BND-3": ("content-conflict", "a method's tensor and the model's of that name differ"),
+    "STO-6.order": ("order", "storages are not in the order in which tensors use them"),
+    "STO-6.used": ("unreferenced", "no tensor uses a storage"),
+    "CON-3": ("unreferenced", "no storage and no blob uses a content"),
+    # Section 7: metadata
+    "MET-1": ("unlisted-number", "the kind of a metadata pair is not in its table"),
+    "MET-2": ("limit", "a metadata value has more than maxValueBytes bytes"),
+    "MET-3": ("metadata", "a metadata value of kind text or json is not UTF-8"),
+    "MET-4.duplicate": ("duplicate", "a metadata key occurs twice"),
+    "MET-4.order": ("order", "metadata keys are not in order"),
+    # Section 11: layout and tiling
+    "LAY-1.major": ("version-mismatch", "Layout.major is not the header's"),
+    "LAY-1.minor": ("version-mismatch", "Layout.minor is not the header's"),
+    "LAY-2.reference": ("segment-map", "a segment's content does not exist"),
+    "LAY-2.twice": ("segment-map", "a content has two segments"),
+    "LAY-2.number": ("segment-map", "a content has no segment"),
+    "LAY-3": ("unlisted-number", "encoding is not in its table"),
+    "LAY-4.least": ("alignment", "alignmentLog2 is below 6"),
+    "LAY-4.greatest": ("alignment", "alignmentLog2 is over 16"),
+    "LAY-5.least": ("chunk-size", "chunkLog2 is below 14"),
+    "LAY-5.greatest": ("chunk-size", "chunkLog2 is over 24"),
+    "LAY-6": ("plane-width", "a content's size is not a multiple of the plane width"),
+    "LAY-7.raw": ("stored-size", "the stored size of a raw segment is not its raw size"),
+    "LAY-7.coded-least": ("stored-size", "a coded segment has fewer stored bytes than chunks"),
+    "LAY-7.coded-greatest": ("stored-size", "a coded segment is larger than its raw size"),
+    "TIL-3": ("tiling", "segments and chunk tables do not end at layoutOffset"),
+    # Section 11.2, and sections 12 to 15: verify
+    "PAD-1.segment": ("padding", "padding before a segment is not zero"),
+    "PAD-1.tables": ("padding", "padding before the chunk tables is not zero"),
+    "CHK-1": ("table-hash", "tableHash is not the XXH3-64 of the chunk table"),
+    "CHK-2.least": ("chunk-table", "a chunk has stored size 0"),
+    "CHK-2.greatest": ("chunk-table", "a chunk's stored size is over its raw size"),
+    "CHK-2.sum": ("chunk-table", "the stored sizes of chunks do not add up to storedSize"),
+    "CHK-3": ("stored-hash", "the stored hash of a chunk does not match"),
+    "ZST-1": ("frame", "a frame does not start with the header for its raw size"),
+    "ZST-2.type": ("frame", "a block has the reserved type"),
+    "ZST-2.least": ("frame", "a block has size 0"),
+    "ZST-2.greatest": ("frame", "a block's size is over min(r, 131,072)"),
+    "ZST-2.literals": ("frame", "a block's literals leave no byte for a sequences section"),
+    "ZST-2.literals-size": ("frame", "a block's literals decode to more than 131,072 bytes"),
+    "ZST-2.sequences": ("frame", "the head of a block's sequences section is cut off"),
+    "ZST-2.no-sequences-form": ("frame", "a block announces no sequences in more than one byte"),
+    "ZST-2.no-sequences-end": ("frame", "bytes follow the byte that announces no sequences"),
+    "ZST-2.no-literals": ("frame", "a compressed block decodes to nothing"),
+    "ZST-2.modes": ("frame", "reserved bits of the compression modes are set"),
+    "ZST-3.block": ("frame", "a block ends behind the stored bytes of its chunk"),
+    "ZST-3.last": ("frame", "bytes follow the last block of a frame"),
+    "CHK-5": ("chunk-data", "a frame does not decode to the raw size of its chunk"),
+    "CHK-6": ("chunk-data", "the raw hash of a chunk does not match"),
+    "CON-4": ("zero-content", "a content is all zeros"),
+    "DIG-2": ("content-digest", "the digest of a content does not match its bytes"),
+    "SUB-3": ("pad-bits", "bits behind the last element of a sub-byte tensor are not zero"),
+}
+
+# The checks that this run leaves out (--skip). Empty but in mutation tests of the vectors.
+skipped: set[str] = set()
+
+
+class Refused(Exception):
+    """The file breaks a rule: the only exception that a file may cause."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rule = name.split(".")[0]
+        self.code, self.text = CHECKS[name]
+        self.error_class, self.level = CODES[self.code]
+        super().__init__(f"{self.code} [{self.rule}] {self.text}")
+
+
+class InternalError(Exception):
+    """This cannot happen, or only where a check was skipped."""
+
+
+class CannotDecode(Exception):
+    """The zstandard module, which decodes compressed blocks, is not installed."""
+
+
+def check(name: str, holds: bool) -> None:
+    """Refuses the file unless the condition of the named check holds."""
+    if not holds and name not in skipped:
+        raise Refused(name)
