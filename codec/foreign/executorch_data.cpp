@@ -3,13 +3,9 @@
 
 #include <algorithm>
 
-namespace ptd::foreign {
+#include "foreign/import_sinks.hpp"
 
-Failure in_file(Error error, const std::filesystem::path& path) {
-  error.message += " (in \"" + escaped(path.string()) + "\")";
-  if (error.subject.empty()) error.subject = path.string();
-  return Failure(std::move(error));
-}
+namespace ptd::foreign {
 
 Result<std::vector<std::byte>> read_message(const ByteSource& file, std::size_t header_bytes,
                                             Result<std::uint64_t> (*size_of)(Bytes, std::uint64_t)) {

@@ -53,7 +53,4 @@ class NamedData {
 Result<std::vector<std::byte>> read_message(const ByteSource& file, std::size_t header_bytes,
                                             Result<std::uint64_t> (*size_of)(Bytes, std::uint64_t));
 
-/// The same error, naming the file that it was found in.
-Failure in_file(Error error, const std::filesystem::path& path);
-
 }  // namespace ptd::foreign

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "foreign/import_sinks.hpp"
+
 namespace ptd::foreign {
 namespace {
 

@@ -175,6 +175,12 @@ bool matches_glob(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
+Failure in_file(Error error, const fs::path& path) {
+  error.message += " (in \"" + escaped(path.string()) + "\")";
+  if (error.subject.empty()) error.subject = path.string();
+  return Failure(std::move(error));
+}
+
 bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
   return std::ranges::any_of(globs, [&](const auto& glob) { return matches_glob(glob, name); });
 }

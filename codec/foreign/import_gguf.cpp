@@ -22,12 +22,6 @@ struct OpenedGguf {
   GgufHeader header;
 };
 
-Error in_file(Error error, const fs::path& path) {
-  error.message += " (in \"" + path.string() + "\")";
-  if (error.subject.empty()) error.subject = path.string();
-  return error;
-}
-
 // Nothing says where the header ends, so windows grow until one holds it; each window is at hand in full
 // before the next is asked for, and the parser ends the search at its limit.
 Result<OpenedGguf> read_header(SourcePtr source) {
@@ -45,7 +39,7 @@ Result<OpenedGguf> read_header(SourcePtr source) {
 Result<OpenedGguf> open_gguf(const fs::path& path) {
   PTD_LET(opened, open_file(path));
   auto file = read_header(opened.source);
-  if (!file) return Failure(in_file(std::move(file).error(), path));
+  if (!file) return in_file(std::move(file).error(), path);
   return file;
 }
 

@@ -17,23 +17,17 @@ struct OpenedSafetensors {
   SafetensorsHeader header;
 };
 
-Error in_file(Error error, const fs::path& path) {
-  error.message += " (in \"" + path.string() + "\")";
-  if (error.subject.empty()) error.subject = path.string();
-  return error;
-}
-
 Result<OpenedSafetensors> open_safetensors(const fs::path& path, const ImportOptions& options) {
   PTD_LET(opened, open_file(path));
   const auto& source = *opened.source;
   std::vector<std::byte> bytes(std::min<std::uint64_t>(8, source.size()));
   PTD_TRY(source.read(0, bytes));
   auto size = safetensors_header_size(bytes, source.size());
-  if (!size) return Failure(in_file(std::move(size).error(), path));
+  if (!size) return in_file(std::move(size).error(), path);
   bytes.resize(*size);
   PTD_TRY(source.read(0, bytes));
   auto header = parse_safetensors(bytes, source.size(), {options.allow_shared, options.metadata_as_json});
-  if (!header) return Failure(in_file(std::move(header).error(), path));
+  if (!header) return in_file(std::move(header).error(), path);
   return OpenedSafetensors{opened.source, std::move(*header)};
 }
 
@@ -148,7 +142,7 @@ Result<SafetensorsIndex> read_index(const fs::path& path) {
   std::vector<std::byte> bytes(opened.source->size());
   PTD_TRY(opened.source->read(0, bytes));
   auto index = parse_safetensors_index(bytes);
-  if (!index) return Failure(in_file(std::move(index).error(), path));
+  if (!index) return in_file(std::move(index).error(), path);
   return index;
 }
 

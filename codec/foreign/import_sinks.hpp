@@ -13,6 +13,9 @@ namespace ptd::foreign {
 
 inline constexpr const char* default_method = "forward";
 
+/// The same error, naming the file that it was found in.
+Failure in_file(Error error, const std::filesystem::path& path);
+
 /// True if one of the options' patterns makes this tensor state.
 bool is_made_mutable(const ImportOptions& options, const std::string& name);
 

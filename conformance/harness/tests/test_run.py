@@ -174,6 +174,11 @@ class Known(Suite):
             self.assertEqual(self.known(text, "")[0], 2, text)
 
 
+def heed_interrupts() -> None:
+    """Shells start what runs in the background with SIGINT ignored, and Python then leaves it so."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Output(Suite):
     def command(self, *words: str, mode: str = "") -> list[str]:
         return [sys.executable, str(RUN), "--vectors", str(self.vectors), "--adapter", self.adapter(mode), *words]
@@ -201,7 +206,8 @@ class Output(Suite):
         before = set(glob.glob(pattern))
         for words in ([], ["--jobs", "2"]):
             process = subprocess.Popen(self.command("--no-batch", *words, mode="hang"), stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
+                                       stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts)
+            self.addCleanup(process.kill)
             time.sleep(1.5)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=10)
