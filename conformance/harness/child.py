@@ -10,7 +10,8 @@ import signal
 import subprocess
 import threading
 import time
-from typing import Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Iterator, Optional, Sequence
 
 from .errors import UsageError
 
@@ -21,6 +22,30 @@ TAIL = 4096
 _running: set[int] = set()
 _starting = threading.Lock()
 _closed = False
+_interrupts = {"deferred": False, "noted": False}
+
+
+def on_interrupt(number: int, frame: Any) -> None:
+    """Handler of SIGINT and SIGTERM. A process that is just being started must be known before anything is given up."""
+    if _interrupts["deferred"]:
+        _interrupts["noted"] = True
+    else:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals come to the main thread alone
+        return
+    _interrupts["deferred"] = True
+    try:
+        yield
+    finally:
+        _interrupts["deferred"] = False
+    if _interrupts["noted"]:
+        _interrupts["noted"] = False
+        raise KeyboardInterrupt
 
 
 def kill_all() -> None:
@@ -46,7 +71,7 @@ def _kill_group(process: int) -> None:
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     # A thread that sees its adapter killed would start another: not after kill_all.
-    with _starting:
+    with _no_interrupt(), _starting:
         if _closed:
             raise UsageError("interrupted")
         try:

@@ -10,13 +10,14 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from . import known as known_failures
 from . import manifest as manifests
 from . import mutants
 from .adapter import Adapter
 from .cases import count, expand, select
+from .child import kill_all, on_interrupt
 from .differential import Differential, parents
 from .errors import UsageError
 from .export import export
@@ -94,7 +95,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs; the exit code."""
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGTERM, on_interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, on_interrupt)
     try:
         code = _main(parser().parse_args(arguments))
         sys.stdout.flush()
@@ -103,15 +106,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(f"conformance/run: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
+        kill_all()
         print("\nconformance/run: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-
-
-def _terminated(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _main(options: argparse.Namespace) -> int:
@@ -165,6 +165,7 @@ def _run(manifest: manifests.Manifest, vectors: list[manifests.Vector], adapter:
         run_write([vector for vector in vectors if vector.outcome == "write"], adapter, reference, report.add)
     except KeyboardInterrupt:
         interrupted = True
+        kill_all()
     report.print(options.verbose)
     seconds = time.monotonic() - began
     others = len(manifest.vectors) - len(vectors)
