@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
-#include "cli/written_text.hpp"
+#include "cli/write_ptd.hpp"
 #include "foreign/import.hpp"
 
 namespace ptd::cli {
@@ -41,15 +41,7 @@ Result<void> add_inputs(Writer& writer, const ConvertCommand& command) {
 Exit convert_to_ptd(const ConvertCommand& command) {
   Writer writer;
   if (auto added = add_inputs(writer, command); !added) return report(added.error());
-  ProgressLine progress("writing");
-  WriteOptions options;
-  options.compress = command.compress;
-  options.threads = command.threads;
-  options.progress = progress.callback();
-  const auto written = writer.write(command.output, options);
-  if (!written) return report(written.error());
-  print(written_text(*written, command.output));
-  return Exit::good;
+  return write_ptd(writer, command.output, command.compress, command.threads);
 }
 
 using Exporter = Result<foreign::ExportReport> (*)(const Reader&, const fs::path&,

@@ -8,7 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/diff_text.hpp"
 #include "cli/merge_conflicts.hpp"
-#include "cli/written_text.hpp"
+#include "cli/write_ptd.hpp"
 #include "foreign/import.hpp"
 #include "foreign/import_sinks.hpp"
 
@@ -79,16 +79,9 @@ Result<void> add_inputs(Writer& writer, const Inputs& inputs) {
 Exit write_union(const Inputs& inputs, const MergeCommand& command) {
   Writer writer;
   if (auto added = add_inputs(writer, inputs); !added) return report(added.error());
-  ProgressLine progress("writing");
-  WriteOptions options;
-  options.compress = command.compress;
-  options.threads = command.threads;
-  options.progress = progress.callback();
-  const auto written = writer.write(command.output, options);
-  if (!written) return report(written.error());
-  note_common_methods(inputs);
-  print(written_text(*written, command.output));
-  return Exit::good;
+  const auto exit = write_ptd(writer, command.output, command.compress, command.threads);
+  if (exit == Exit::good) note_common_methods(inputs);
+  return exit;
 }
 
 }  // namespace

@@ -33,19 +33,27 @@ Result<std::uint32_t> NamedData::add_flat_tensor(const std::filesystem::path& pa
   if (!message) return in_file(std::move(message).error(), path);
   auto parsed = parse_flat_tensor(*message, opened.source->size());
   if (!parsed) return in_file(std::move(parsed).error(), path);
+  const auto number = static_cast<std::uint32_t>(ends_.size());
   for (auto& entry : parsed->entries)
-    PTD_TRY(add({std::move(entry.key), path.string(), files_, parsed->segments[entry.segment], nullptr,
+    PTD_TRY(add({std::move(entry.key), path.string(), number, parsed->segments[entry.segment], nullptr,
                  std::move(entry.layout)},
                 opened.source));
-  return files_++;
+  ends_.push_back(entries_.size());
+  return number;
 }
 
 Result<void> NamedData::add_program(const SourcePtr& file, const std::string& origin,
                                     const ProgramInfo& program) {
+  const auto number = static_cast<std::uint32_t>(ends_.size());
   for (const auto& [key, range] : program.named_data)
-    PTD_TRY(add({key, origin, files_, range, nullptr, std::nullopt, true}, file));
-  ++files_;
+    PTD_TRY(add({key, origin, number, range, nullptr, std::nullopt, true}, file));
+  ends_.push_back(entries_.size());
   return {};
+}
+
+std::span<NamedBytes> NamedData::of_file(std::uint32_t file) noexcept {
+  const auto begin = file == 0 ? 0 : ends_[file - 1];
+  return std::span(entries_).subspan(begin, ends_[file] - begin);
 }
 
 std::vector<NamedBytes*> NamedData::find(const std::string& key) {

@@ -42,11 +42,14 @@ class NamedData {
 
   [[nodiscard]] std::span<NamedBytes> all() noexcept { return entries_; }
 
+  /// The entries of one file.
+  [[nodiscard]] std::span<NamedBytes> of_file(std::uint32_t file) noexcept;
+
  private:
   Result<void> add(NamedBytes entry, const SourcePtr& file);
   std::vector<NamedBytes> entries_;
   std::multimap<std::string, std::size_t> by_key_;  ///< equal keys stay in insertion order
-  std::uint32_t files_ = 0;
+  std::vector<std::size_t> ends_;                   ///< of each file's entries
 };
 
 /// Reads a file's message, of which `size_of` tells the size from the file's first `header_bytes`.

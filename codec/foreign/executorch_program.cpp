@@ -18,11 +18,6 @@ constexpr std::string_view identifier = "ET12";
 // Methods of one program name the same tensors, and a writer may store each name once.
 constexpr std::uint64_t sharing = 16;
 
-std::string_view text_at(Bytes bytes, std::size_t offset, std::size_t size) {
-  const auto part = bytes.subspan(offset, size);
-  return {reinterpret_cast<const char*>(part.data()), part.size()};
-}
-
 Failure damaged(std::string message) { return fail(ErrorCode::foreign_input, "", std::move(message)); }
 
 // At 8, optional: magic, its length, message size, segment base and, from a length of 32 on, segment size.
@@ -228,6 +223,7 @@ class Parser {
 
 Result<std::uint64_t> program_message_bytes(Bytes first, std::uint64_t file_size) {
   PTD_LET(header, read_header(first, file_size));
+  PTD_TRY(check_message_size(header.message_bytes, what));
   return header.message_bytes;
 }
 

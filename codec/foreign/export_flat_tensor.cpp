@@ -99,7 +99,7 @@ class Export {
     PTD_TRY(out.write(0, plan.head));
     PTD_TRY(copy_segments(out, plan));
     PTD_TRY(out.commit(plan.file_bytes));
-    add_notes();
+    add_notes(selection.tensors);
     report_.tensors = selection.tensors.size();
     report_.file_bytes = plan.file_bytes;
     return report_;
@@ -234,16 +234,14 @@ class Export {
     return copier.copy(std::get<RowMajorBytes>(bytes).tensor, place.offset);
   }
 
-  void add_notes() {
-    note(external_, "tensors are supplied by the runtime and have no bytes to write");
-    note(gathered_, "tensors had strides that are no dim order and were written row-major");
-    note(unknown_schemes_,
-         "tensors are packed; their bytes were written as uint8 and their schemes left out");
-    note(left_to_program_, "blobs were left out, since the program carries them itself");
-  }
-
-  void note(std::uint64_t count, const std::string& what) {
-    if (count > 0) report_.notes.push_back(std::to_string(count) + " " + what);
+  void add_notes(const std::vector<std::uint32_t>& tensors) {
+    ExportNotes notes(model_, tensors);
+    notes.add(external_, "tensors are supplied by the runtime and have no bytes to write");
+    notes.add(gathered_, "tensors had strides that are no dim order and were written row-major");
+    notes.add(unknown_schemes_,
+              "tensors are packed; their bytes were written as uint8 and their schemes left out");
+    notes.add(left_to_program_, "blobs were left out, since the program carries them itself");
+    report_.notes = notes.take();
   }
 
   const Reader& file_;

@@ -13,12 +13,23 @@ FlatMessage::FlatMessage(Bytes message) : words_(message.size() / sizeof(std::ui
   std::memcpy(words_.data(), message.data(), message.size());
 }
 
-Result<void> FlatMessage::check_size(Bytes message, std::string_view what) {
-  constexpr std::size_t least = 8;  // root offset and identifier
-  if (message.size() >= least && message.size() < FLATBUFFERS_MAX_BUFFER_SIZE) return {};
+Result<void> check_message_size(std::uint64_t bytes, std::string_view what) {
+  constexpr std::uint64_t least = 8;  // root offset and identifier
+  if (bytes >= least && bytes < FLATBUFFERS_MAX_BUFFER_SIZE) return {};
   return fail(ErrorCode::foreign_input, "",
-              "the message of this " + std::string(what) + " has " + std::to_string(message.size()) +
+              "the message of this " + std::string(what) + " has " + std::to_string(bytes) +
                   " bytes; it must have at least 8 and less than 2 GiB");
+}
+
+std::string_view text_at(Bytes bytes, std::size_t offset, std::size_t size) {
+  const auto part = bytes.subspan(offset, size);
+  return {reinterpret_cast<const char*>(part.data()), part.size()};
+}
+
+bool TextBudget::spend(std::uint64_t bytes) noexcept {
+  if (bytes > left_) return false;
+  left_ -= bytes;
+  return true;
 }
 
 Result<std::string> TextBudget::copy(std::string_view text, std::string_view what) {

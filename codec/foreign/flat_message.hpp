@@ -29,6 +29,13 @@ struct MessageHeader {
   std::uint64_t segment_bytes = 0;
 };
 
+/// Refuses a message that FlatBuffers cannot have (`foreign_input`): at least 8 bytes, less than 2 GiB. To be
+/// asked before room is made for it.
+Result<void> check_message_size(std::uint64_t bytes, std::string_view what);
+
+/// Bytes [offset, offset + size) of what is there, as text; the range must lie inside.
+std::string_view text_at(Bytes bytes, std::size_t offset, std::size_t size);
+
 /// A message on an aligned address, whose tables, vectors and strings lie inside it and end where they must.
 class FlatMessage {
  public:
@@ -50,13 +57,12 @@ class FlatMessage {
 
  private:
   explicit FlatMessage(Bytes message);
-  static Result<void> check_size(Bytes message, std::string_view what);
   std::vector<std::uint64_t> words_;
 };
 
 template <class Root>
 Result<FlatMessage> FlatMessage::verify(Bytes message, std::string_view what) {
-  PTD_TRY(check_size(message, what));
+  PTD_TRY(check_message_size(message.size(), what));
   FlatMessage copy(message);
   // Each table has at least the four bytes that lead to its fields, and no writer refers to one twice.
   constexpr flatbuffers::uoffset_t deepest = 64;
@@ -84,11 +90,7 @@ class TextBudget {
   Result<std::string> copy(std::string_view text, std::string_view what);
 
   /// Takes `bytes` off; false if there are not so many left.
-  [[nodiscard]] bool spend(std::uint64_t bytes) noexcept {
-    if (bytes > left_) return false;
-    left_ -= bytes;
-    return true;
-  }
+  [[nodiscard]] bool spend(std::uint64_t bytes) noexcept;
 
  private:
   std::uint64_t left_;

@@ -17,11 +17,6 @@ namespace {
 constexpr std::string_view what = "FlatTensor file";
 constexpr std::uint32_t newest_version = 0;
 
-std::string_view text_at(Bytes bytes, std::size_t offset, std::size_t size) {
-  const auto part = bytes.subspan(offset, size);
-  return {reinterpret_cast<const char*>(part.data()), part.size()};
-}
-
 Failure damaged(std::string message) { return fail(ErrorCode::foreign_input, "", std::move(message)); }
 
 // "FT01" at 4; at 8 the header: magic, its length, message offset and size, segment base and size.
@@ -146,6 +141,7 @@ class Parser {
 
 Result<std::uint64_t> flat_tensor_message_bytes(Bytes first, std::uint64_t file_size) {
   PTD_LET(header, read_header(first, file_size));
+  PTD_TRY(check_message_size(header.message_bytes, what));
   return header.message_bytes;
 }
 

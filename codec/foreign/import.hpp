@@ -38,9 +38,9 @@ struct ImportReport {
 };
 
 /// Adds everything in the file to the writer, by what its bytes say it is: a .ptd file, a safetensors file,
-/// the index of a sharded one, a folder that holds one of the latter two, or a GGUF file. Sources keep the
-/// files open. Errors: those of the format at hand; `unsupported_input`, naming what the file is, for formats
-/// that are not imported.
+/// the index of a sharded one, a folder that holds one of the latter two, a GGUF file, or one of
+/// ExecuTorch's. Sources keep the files open. Errors: those of the format at hand; `unsupported_input`,
+/// naming what the file is, for formats that are not imported.
 Result<ImportReport> import_file(Writer& writer, const std::filesystem::path& path,
                                  const ImportOptions& options);
 

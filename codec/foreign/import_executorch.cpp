@@ -76,8 +76,7 @@ class Import {
   }
 
   Result<void> add_whole(const ExecutorchMethod& method, MethodId id) {
-    for (auto& entry : inputs_.data.all())
-      if (entry.file == *method.whole_file) PTD_TRY(bind(id, entry));
+    for (auto& entry : inputs_.data.of_file(*method.whole_file)) PTD_TRY(bind(id, entry));
     return {};
   }
 

@@ -101,6 +101,14 @@ TEST(FlatTensor, TheHeaderIsChecked) {
   EXPECT_TRUE(refuses(read(good.substr(0, 7) + "2" + good.substr(8)), unsupported_input, "", "\"FT02\""));
 }
 
+// Before room is made for it: a sparse file can have any size.
+TEST(FlatTensor, AMessageOfTwoGibibytesIsRefusedByItsHeader) {
+  const std::uint64_t large = std::uint64_t{1} << 31;
+  const auto header = with(sample(), 24, large);
+  EXPECT_TRUE(
+      refuses(flat_tensor_message_bytes(bytes_of(header), 2 * large), foreign_input, "", "less than 2 GiB"));
+}
+
 /// A file made field by field, for what plan_flat_tensor would never write.
 std::string by_hand(std::uint32_t version, std::vector<std::pair<std::uint64_t, std::uint64_t>> segments,
                     const FlatTensorEntry& entry, std::vector<std::int32_t> sizes, int copies = 1) {

@@ -97,6 +97,17 @@ TEST(Program, TheHeaderIsChecked) {
   EXPECT_TRUE(refuses(read(file), foreign_input, "", "cut short"));
 }
 
+// Before room is made for it. Without a header, the file is the message.
+TEST(Program, AMessageOfTwoGibibytesIsRefusedByItsSize) {
+  const std::uint64_t large = std::uint64_t{1} << 31;
+  auto file = sample();
+  file.replace(16, 8, le(large));
+  EXPECT_TRUE(
+      refuses(program_message_bytes(bytes_of(file), 2 * large), foreign_input, "", "less than 2 GiB"));
+  file[8] = 'x';
+  EXPECT_TRUE(refuses(program_message_bytes(bytes_of(file), large), foreign_input, "", "less than 2 GiB"));
+}
+
 TEST(Program, TwoMethodsOfOneNameAreRefused) {
   EXPECT_TRUE(refuses(read(program({{"m"}, {"m"}})), foreign_input, "m", "two methods"));
 }

@@ -14,6 +14,8 @@ from .model import (
     JSON_VALUE,
     OF_MODEL,
     TEXT_VALUE,
+    Library,
+    Method,
     Name,
     Pair,
     Tensor,
@@ -140,6 +142,39 @@ def _tensor(image: Image, t: Tensor) -> Json:
     }
 
 
+def libraries(listed: list[Library]) -> list[Json]:
+    return [
+        {
+            "name": text(x.name),
+            "metadata": pairs(x.metadata),
+            "variants": [
+                {
+                    "blob": reference(v.blob),
+                    "sm": uint(v.sm),
+                    "ptx": uint(v.ptx),
+                    "kind": word(VARIANT_KIND[v.kind]),
+                    "target": text(v.target),
+                }
+                for v in x.variants
+            ],
+        }
+        for x in listed
+    ]
+
+
+def methods(listed: list[Method]) -> list[Json]:
+    return [
+        {
+            "name": text(x.name),
+            "tensors": uints(x.tensors),
+            "libraries": uints(x.libraries),
+            "blobs": uints(x.blobs),
+            "metadata": pairs(x.metadata),
+        }
+        for x in listed
+    ]
+
+
 def describe(image: Image, rendered: Rendered, format_: Optional[Json] = None) -> Json:
     """What a reader must say about a file."""
     m = image.model
@@ -163,33 +198,8 @@ def describe(image: Image, rendered: Rendered, format_: Optional[Json] = None) -
             }
             for s in m.storages
         ],
-        "libraries": [
-            {
-                "name": text(x.name),
-                "metadata": pairs(x.metadata),
-                "variants": [
-                    {
-                        "blob": reference(v.blob),
-                        "sm": uint(v.sm),
-                        "ptx": uint(v.ptx),
-                        "kind": word(VARIANT_KIND[v.kind]),
-                        "target": text(v.target),
-                    }
-                    for v in x.variants
-                ],
-            }
-            for x in m.libraries
-        ],
-        "methods": [
-            {
-                "name": text(x.name),
-                "tensors": uints(x.tensors),
-                "libraries": uints(x.libraries),
-                "blobs": uints(x.blobs),
-                "metadata": pairs(x.metadata),
-            }
-            for x in m.methods
-        ],
+        "libraries": libraries(m.libraries),
+        "methods": methods(m.methods),
         "tensors": [_tensor(image, t) for t in m.tensors],
         "blobs": [
             {

@@ -13,10 +13,10 @@ from ..describe import (
     ORIGIN,
     OWNER_KIND,
     PLACEMENT,
-    VARIANT_KIND,
     hexa,
+    libraries,
+    methods,
     pairs,
-    reference,
     text,
     uint,
     uints,
@@ -72,33 +72,8 @@ def description(draft: Draft, compress: bool, chunk_size: int = 65536) -> dict[s
     return {
         "options": {"compress": word("yes" if compress else "no"), "chunk_size": uint(chunk_size)},
         "storages": [_storage(s) for s in draft.storages],
-        "libraries": [
-            {
-                "name": text(x.name),
-                "metadata": pairs(x.metadata),
-                "variants": [
-                    {
-                        "blob": reference(v.blob),
-                        "sm": uint(v.sm),
-                        "ptx": uint(v.ptx),
-                        "kind": word(VARIANT_KIND[v.kind]),
-                        "target": text(v.target),
-                    }
-                    for v in x.variants
-                ],
-            }
-            for x in draft.libraries
-        ],
-        "methods": [
-            {
-                "name": text(x.name),
-                "tensors": uints(x.tensors),
-                "libraries": uints(x.libraries),
-                "blobs": uints(x.blobs),
-                "metadata": pairs(x.metadata),
-            }
-            for x in draft.methods
-        ],
+        "libraries": libraries(draft.libraries),
+        "methods": methods(draft.methods),
         "tensors": [_tensor(t) for t in draft.tensors],
         "blobs": [_blob(b) for b in draft.blobs],
         "metadata": pairs(draft.metadata),
