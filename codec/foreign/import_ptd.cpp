@@ -30,7 +30,8 @@ class PtdImport {
         options_(options),
         report_(report),
         label_(std::move(label)),
-        all_(all) {}
+        all_(all),
+        sources_(model_.contents.size()) {}
 
   Result<void> run() {
     PTD_TRY(add_blobs());
@@ -43,8 +44,12 @@ class PtdImport {
   }
 
  private:
-  [[nodiscard]] SourcePtr content(std::uint32_t index) const {
-    return index == no_index ? SourcePtr() : file_.content_source(index);
+  // One source a content, so that the writer knows what is equal before it reads.
+  [[nodiscard]] SourcePtr content(std::uint32_t index) {
+    if (index == no_index) return {};
+    auto& source = sources_[index];
+    if (!source) source = file_.content_source(index);
+    return source;
   }
 
   Result<void> add_blobs() {
@@ -161,6 +166,7 @@ class PtdImport {
   ImportReport& report_;
   std::string label_;
   PtdUnion& all_;
+  std::vector<SourcePtr> sources_;  ///< by content, made when asked for
   std::vector<BlobId> blobs_;
   std::vector<LibraryId> libraries_;
   std::vector<MethodId> methods_;

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -273,11 +274,21 @@ inline Layout rich_layout() {
 
 // --- Random models ----------------------------------------------------------------------------
 
-/// Makes a model that obeys every rule, from a seed. Over some hundred seeds every kind of object, owner,
-/// number and corner of a view turns up; a test counts them.
+/// Where random models come from: a number below the argument, or any number if that is 0.
+using Below = std::function<std::uint64_t(std::uint64_t)>;
+
+inline Below from_seed(std::uint64_t seed) {
+  return [random = std::mt19937_64(seed)](std::uint64_t end) mutable {
+    return end == 0 ? random() : random() % end;
+  };
+}
+
+/// Makes a model that obeys every rule. Over some hundred seeds every kind of object, owner, number and
+/// corner of a view turns up; a test counts them. Contents have at most 2^max_content_log2 bytes.
 class ModelMaker {
  public:
-  explicit ModelMaker(std::uint64_t seed) : random_(seed) {}
+  explicit ModelMaker(Below below, unsigned max_content_log2 = 50)
+      : below_(std::move(below)), max_content_log2_(max_content_log2) {}
 
   Sample make() {
     make_blobs();
@@ -298,7 +309,7 @@ class ModelMaker {
     std::uint64_t need = 0;  // bytes that views of the root reach
   };
 
-  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  std::uint64_t below(std::uint64_t end) { return below_(end); }
   bool chance(unsigned percent) { return below(100) < percent; }
 
   std::string any_bytes(std::size_t length) {
@@ -347,12 +358,13 @@ class ModelMaker {
     return out;
   }
 
-  // A content of at most 2^50 bytes, so that a handful of segments stay far below 2^63.
+  // At most 2^50 bytes, and a handful of segments stay far below 2^63.
   std::uint32_t any_content() {
     if (!contents_.empty() && chance(40)) return static_cast<std::uint32_t>(below(contents_.size()));
-    Content content{1 + below(std::uint64_t{1} << below(51)), {}};
+    Content content{1 + below(std::uint64_t{1} << below(max_content_log2_ + 1)), {}};
     for (auto& byte : content.digest) byte = static_cast<std::byte>(below(256));
     if (chance(20)) std::fill(content.digest.begin() + 24, content.digest.end(), std::byte{0});
+    content.digest[20] = static_cast<std::byte>(contents_.size() + 1);  // no two are equal
     contents_.push_back(content);
     return static_cast<std::uint32_t>(contents_.size() - 1);
   }
@@ -500,7 +512,7 @@ class ModelMaker {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (way == 2 && chance(40)) strides[i] = 0;
       if (way == 3) strides[i] = below(100);
-      if ((empty || sizes[i] == 1) && chance(40)) strides[i] = random_();
+      if ((empty || sizes[i] == 1) && chance(40)) strides[i] = below(0);
     }
     return strides;
   }
@@ -566,33 +578,38 @@ class ModelMaker {
     method.tensors = out_.indices(std::move(bound));
   }
 
-  std::mt19937_64 random_;
+  Below below_;
+  unsigned max_content_log2_;
   Sample out_;
   std::vector<Content> contents_;  // unsorted
   std::vector<StoragePlan> plans_;
 };
 
-inline Sample random_model(std::uint64_t seed) { return ModelMaker(seed).make(); }
+inline Sample random_model(std::uint64_t seed) { return ModelMaker(from_seed(seed)).make(); }
 
 /// A layout of the model that obeys every rule.
-inline Layout random_layout(const Model& model, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
+inline Layout make_layout(const Model& model, const Below& below) {
   Layout layout;
   for (std::uint32_t i = 0; i < model.contents.size(); ++i) {
     const auto raw = model.contents[i].size;
     Segment segment;
     segment.content = i;
-    do segment.encoding = static_cast<Encoding>(1 + random() % 8);
+    do segment.encoding = static_cast<Encoding>(1 + below(8));
     while (raw % plane_width(segment.encoding) != 0);
-    segment.alignment_log2 = static_cast<std::uint8_t>(6 + random() % 11);
-    segment.chunk_log2 = static_cast<std::uint8_t>(14 + random() % 11);
+    segment.alignment_log2 = static_cast<std::uint8_t>(6 + below(11));
+    segment.chunk_log2 = static_cast<std::uint8_t>(14 + below(11));
     const std::uint64_t chunks = (raw + segment.chunk_bytes() - 1) / segment.chunk_bytes();
-    segment.stored_size = is_coded(segment.encoding) ? chunks + random() % (raw - chunks + 1) : raw;
-    segment.table_hash = random();
+    segment.stored_size = is_coded(segment.encoding) ? chunks + below(raw - chunks + 1) : raw;
+    segment.table_hash = below(0);
     layout.segments.push_back(segment);
   }
-  std::ranges::shuffle(layout.segments, random);
+  for (std::size_t i = layout.segments.size(); i > 1; --i)
+    std::swap(layout.segments[i - 1], layout.segments[below(i)]);
   return layout;
+}
+
+inline Layout random_layout(const Model& model, std::uint64_t seed) {
+  return make_layout(model, from_seed(seed));
 }
 
 }  // namespace ptd::samples

@@ -1354,5 +1354,23 @@ TEST(WriterEncodings, SegmentsAreOrderedByMethods) {
   EXPECT_TRUE(std::ranges::is_sorted(order));
 }
 
+// A content that is known to be shared before it is read lies where all its methods together want it
+// [WRT-11].
+TEST(WriterEncodings, WhatStoragesShareIsOrderedByTheMethodsOfAll) {
+  Writer writer;
+  const auto a = must(writer.add_method("a")), b = must(writer.add_method("b"));
+  const auto shared = own_memory(noise(100, 1));
+  const auto both = put(writer, "first of both", noise(100, 2));
+  must(writer.bind(a, both));
+  must(writer.bind(b, both));
+  must(writer.bind(a, put(writer, "of a", shared)));
+  Put how;
+  how.placement = Placement::device;  // so that the storages stay two
+  must(writer.bind(b, put(writer, "of b", shared, how)));
+  const auto reader = round(writer);
+  EXPECT_LT(reader.segment_of(content_of_tensor(reader, "first of both")).offset,
+            reader.segment_of(content_of_tensor(reader, "of a")).offset);
+}
+
 }  // namespace
 }  // namespace ptd

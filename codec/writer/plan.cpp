@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <ptd/limits.hpp>
+#include <unordered_map>
 
 namespace ptd::writer {
 namespace {
@@ -22,16 +23,33 @@ std::vector<std::uint32_t> rank_methods(const Writer::State& state) {
   return ranks;
 }
 
+void make_set(MethodSet& methods) {
+  std::ranges::sort(methods);
+  methods.erase(std::unique(methods.begin(), methods.end()), methods.end());
+}
+
+// Storages with one source have one content: what is known to be equal before it is read lies where all its
+// methods together want it.
+void join_sets_of_sources(const Writer::State& state, std::vector<MethodSet>& sets) {
+  std::unordered_map<const ByteSource*, MethodSet> of_source;
+  const auto source_of = [&](std::size_t i) { return state.storages[i].spec.content.get(); };
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    auto& joined = of_source[source_of(i)];
+    joined.insert(joined.end(), sets[i].begin(), sets[i].end());
+  }
+  for (auto& [source, methods] : of_source) make_set(methods);
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    if (source_of(i) != nullptr) sets[i] = of_source[source_of(i)];
+}
+
 std::vector<MethodSet> sets_of_storages(const Writer::State& state) {
   std::vector<MethodSet> sets(state.storages.size());
   const auto ranks = rank_methods(state);
   for (std::uint32_t method = 0; method < state.methods.size(); ++method)
     for (const auto tensor : state.methods[method].tensors)
       sets[state.root_of(static_cast<std::uint32_t>(state.tensors[tensor].storage))].push_back(ranks[method]);
-  for (auto& set : sets) {
-    std::ranges::sort(set);
-    set.erase(std::unique(set.begin(), set.end()), set.end());
-  }
+  for (auto& set : sets) make_set(set);
+  join_sets_of_sources(state, sets);
   return sets;
 }
 
