@@ -1,0 +1,55 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+#include "support/conversion.hpp"
+
+#include "support/require.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace ptd::fuzz {
+namespace {
+
+// A few bytes can stand for a great many: zeros, shared ranges, strides of 0. To write them all takes as long
+// as it takes.
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
+
+bool stops_early(std::uint64_t, std::uint64_t total) { return total <= max_bytes; }
+
+std::optional<std::vector<std::byte>> written(Writer& writer) {
+  WriteOptions options;
+  options.threads = 1;
+  options.progress = stops_early;
+  std::vector<std::byte> bytes;
+  if (!succeeded(writer.write(bytes, options))) return std::nullopt;
+  return bytes;
+}
+
+bool import_into(Writer& writer, Bytes input, const foreign::ImportOptions& options, Bytes data) {
+  const auto& folder = ScratchFolder::get();
+  const foreign::ImportInput file{options.method, folder.write("input", input)};
+  std::vector<std::filesystem::path> beside;
+  if (!data.empty()) beside.push_back(folder.write("data", data));
+  return succeeded(foreign::import_files(writer, {file}, beside, options));
+}
+
+}  // namespace
+
+std::optional<Reader> converted(Bytes input, const foreign::ImportOptions& options, Bytes data) {
+  Writer writer;
+  if (!import_into(writer, input, options, data)) return std::nullopt;
+  auto bytes = written(writer);
+  if (!bytes) return std::nullopt;
+  auto file = Reader::open(own_memory(std::move(*bytes)));
+  require_success(file, "what the writer made is opened");
+  require_success(file->verify({.threads = 1}), "what the writer made is verified");
+  return std::move(*file);
+}
+
+std::optional<std::vector<std::byte>> exported(const Reader& file, Export write) {
+  const auto& folder = ScratchFolder::get();
+  foreign::ExportOptions options;
+  options.threads = 1;
+  options.progress = stops_early;
+  if (!succeeded(write(file, folder.path("output"), options))) return std::nullopt;
+  return folder.read("output");
+}
+
+}  // namespace ptd::fuzz

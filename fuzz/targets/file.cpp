@@ -1,0 +1,36 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// A whole file: opened, verified, read to the last byte, and written again. Input: the file.
+#include "foreign/detect.hpp"
+#include "support/require.hpp"
+#include "support/target.hpp"
+#include "support/whole_file.hpp"
+
+namespace ptd::fuzz {
+namespace {
+
+void check_detection(Bytes file) {
+  const auto found = foreign::detect(file, file.size());
+  require(found.kind == foreign::FileKind::ptd, "what opens is detected as PTD");
+}
+
+void run(Bytes input) {
+  const auto reader = Reader::open(borrow_memory(input));
+  if (!succeeded(reader)) return;
+  check_detection(input);
+  if (!raw_bytes(*reader)) return;
+  const bool verified = succeeded(reader->verify({.threads = 1}));
+  const bool readable = read_everything(*reader);
+  require(!verified || readable, "a verified file can be read");
+  // Of a later minor version a copy would lose what this version does not know.
+  if (!verified || reader->model().minor != 0) return;
+  require_copy(*reader, false);
+  require_copy(*reader, true);
+}
+
+}  // namespace
+
+// Contents are held while all is compared, and the writer has buffers of its own for each thread.
+Target file_target() { return {"file", run, {96 << 20, 256}}; }
+
+}  // namespace ptd::fuzz

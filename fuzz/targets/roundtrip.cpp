@@ -1,0 +1,95 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// A random model with contents: put together by hand, read, written by the writer, read again. Input:
+// decisions.
+#include <numeric>
+
+#include "segment/digest.hpp"
+#include "support/assemble.hpp"
+#include "support/choices.hpp"
+#include "support/require.hpp"
+#include "support/target.hpp"
+#include "support/whole_file.hpp"
+#include "tests/model_samples.hpp"
+
+namespace ptd::fuzz {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+using samples::Sample;
+
+constexpr unsigned max_content_log2 = 16;
+
+/// Content number `index`: all different, and more or less compressible.
+Buffer make_content(std::uint64_t size, std::size_t index, Choices& choices) {
+  const auto mask = static_cast<std::byte>(choices.below(256));
+  auto state = static_cast<std::uint32_t>(1 + index);
+  Buffer bytes(size);
+  for (auto& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<std::byte>(state >> 24) & mask;
+  }
+  bytes.front() = static_cast<std::byte>(1 + index);
+  return bytes;
+}
+
+/// Gives the contents bytes and their true digests, which decide their order.
+std::vector<Buffer> fill(Sample& sample, Choices& choices) {
+  auto& model = sample.model;
+  std::vector<Buffer> unsorted;
+  for (auto& content : model.contents) {
+    unsorted.push_back(make_content(content.size, unsorted.size(), choices));
+    content.digest = segment::content_digest(unsorted.back());
+  }
+  std::vector<std::uint32_t> order(unsorted.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return model.contents[i].digest; });
+  std::vector<std::uint32_t> place(order.size());
+  std::vector<Buffer> contents;
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    contents.push_back(std::move(unsorted[order[i]]));
+  }
+  std::ranges::sort(model.contents, {}, &Content::digest);
+  const auto move = [&](std::uint32_t& content) {
+    if (content != no_index) content = place[content];
+  };
+  for (auto& storage : model.storages) move(storage.content);
+  for (auto& blob : model.blobs) move(blob.content);
+  return contents;
+}
+
+/// Pad bits behind a sub-byte tensor that ends inside a byte must be zero; contents here are not made for
+/// that.
+bool has_pad_bits(const Model& model) {
+  return std::ranges::any_of(model.tensors, [&](const Tensor& tensor) {
+    return is_sub_byte(tensor.dtype) && model.storages[tensor.storage].content != no_index;
+  });
+}
+
+void run(Bytes input) {
+  Choices choices(input);
+  const bool compress = choices.flag();
+  const samples::Below below = [&](std::uint64_t end) { return choices.below(end); };
+  auto sample = samples::ModelMaker(below, max_content_log2).make();
+  const auto contents = fill(sample, choices);
+  auto layout = samples::make_layout(sample.model, below);
+  auto bytes = payload(sample.model, layout, contents);
+  const auto file = own_memory(whole_file(sample.model, layout, std::move(bytes)));
+
+  const auto reader = Reader::open(file);
+  require_success(reader, "a valid file is opened");
+  require(samples::describe(reader->model()) == samples::describe(sample.model),
+          "a model is read as it was written");
+  const auto verified = reader->verify({.threads = 1});
+  if (!has_pad_bits(sample.model)) require_success(verified, "a valid file is verified");
+  if (!succeeded(verified)) return;
+  require(read_everything(*reader), "a verified file can be read");
+  require_copy(*reader, compress);
+}
+
+}  // namespace
+
+Target roundtrip_target() { return {"roundtrip", run, {96 << 20, 1024}}; }
+
+}  // namespace ptd::fuzz
