@@ -1,0 +1,1 @@
+# Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
