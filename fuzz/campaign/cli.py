@@ -20,10 +20,10 @@ _WORK = FUZZ.parent / "build" / "fuzz-work"
 _BIN = FUZZ.parent / "build" / "fuzz" / "bin"
 
 EXAMPLES = """examples:
-  fuzz/run.py grow --minutes 10
-  fuzz/run.py grow header message --minutes 60 --jobs 1
-  fuzz/run.py table
-  fuzz/run.py minimize header build/fuzz-work/finds/header/crash-0123 -o small
+  ./dev fuzz --minutes 10
+  ./dev fuzz header message --minutes 60 --jobs 1
+  ./dev fuzz table
+  ./dev fuzz minimize header build/fuzz-work/finds/header/crash-0123 -o small
 exit codes: 0 good, 1 something was found, 2 wrong usage, 3 a fuzzer did not work, 130 interrupted
 """
 
@@ -59,7 +59,7 @@ def _folders() -> argparse.ArgumentParser:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    result = argparse.ArgumentParser(prog="fuzz/run.py", description="Runs the fuzz targets and keeps the books.",
+    result = argparse.ArgumentParser(prog="./dev fuzz", description="Runs the fuzz targets and keeps the books.",
                                      epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     modes = result.add_subparsers(metavar="MODE", required=True)
     folders = _folders()
@@ -106,7 +106,7 @@ def do_grow(places: Places, table: dict[str, dict[str, int]], args: argparse.Nam
     say(stats.table(stats.load(places), targets))
     for text, names in (("finds", campaign.finds), ("broken fuzzers", campaign.broken)):
         if names:
-            print(f"fuzz/run.py: {text}: {', '.join(names)}", file=sys.stderr)
+            print(f"dev fuzz: {text}: {', '.join(names)}", file=sys.stderr)
     return code
 
 
@@ -167,8 +167,8 @@ def main(argv: Optional[Sequence[str]] = None, fuzz: Path = FUZZ) -> int:
         with interrupt.listening():
             return args.run(_places(args, fuzz), read_targets(fuzz), args)
     except Trouble as error:
-        print(f"fuzz/run.py: {error}", file=sys.stderr)
+        print(f"dev fuzz: {error}", file=sys.stderr)
         return error.code
     except OSError as error:
-        print(f"fuzz/run.py: {error}", file=sys.stderr)
+        print(f"dev fuzz: {error}", file=sys.stderr)
         return BROKEN

@@ -22,4 +22,12 @@ void require_honest(const Error& error) {
           "errors have no control characters");
 }
 
+void require_about_file(const Error& error) {
+  require_honest(error);
+  const auto error_class = ptd::error_class(error.code);
+  require(error_class <= ErrorClass::corrupt, "errors of files are of the four classes");
+  require(!error_class_name(error_class).empty(), "classes have names");
+  require(!error.rule.empty(), "errors of files name the rule");
+}
+
 }  // namespace ptd::fuzz

@@ -19,6 +19,9 @@ inline void require(bool kept, std::string_view promise) {
 /// The promises that every error keeps: it is not `internal`, has a sentence, and is printable.
 void require_honest(const Error& error);
 
+/// What is wrong with a .ptd file is one of the four classes that classify files.
+void require_about_file(const Error& error);
+
 /// The same of a result; gives whether it succeeded.
 template <class T>
 bool succeeded(const Result<T>& result) {

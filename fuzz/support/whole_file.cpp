@@ -111,7 +111,28 @@ bool equal(const SourcePtr& a, const SourcePtr& b) {
   return std::ranges::equal(a->in_memory(), b->in_memory());
 }
 
+void require_bound(const Model& model, std::uint32_t method) {
+  for (const auto tensor : model.methods[method].tensors) {
+    const auto& [name, owner] = std::pair(model.tensors[tensor].name, model.tensors[tensor].owner);
+    if (owner.kind != OwnerKind::library)
+      require(model.find_in_method(method, name) == tensor, "a method finds what it binds");
+  }
+}
+
 }  // namespace
+
+void require_names(const Model& model) {
+  for (std::uint32_t i = 0; i < model.tensors.size(); ++i)
+    require(model.find_tensor(model.tensors[i].owner, model.tensors[i].name) == i, "names find tensors");
+  for (std::uint32_t i = 0; i < model.libraries.size(); ++i)
+    require(model.find_library(model.libraries[i].name) == i, "names find libraries");
+  for (std::uint32_t i = 0; i < model.blobs.size(); ++i)
+    require(model.find_blob(model.blobs[i].name) == i, "names find blobs");
+  for (std::uint32_t i = 0; i < model.methods.size(); ++i) {
+    require(model.find_method(model.methods[i].name) == i, "names find methods");
+    require_bound(model, i);
+  }
+}
 
 std::optional<std::uint64_t> raw_bytes(const Reader& reader) {
   std::uint64_t sum = 0;

@@ -15,6 +15,9 @@ inline constexpr std::uint64_t max_raw_bytes = std::uint64_t{1} << 22;
 /// Bytes of all contents, or nothing if they are more than max_raw_bytes.
 std::optional<std::uint64_t> raw_bytes(const Reader& reader);
 
+/// Requires that every name finds its object, and a method what it binds.
+void require_names(const Model& model);
+
 /// Reads every content, storage, blob, tensor and the middle of every tensor, up to max_raw_bytes of each.
 /// Requires that each agrees with the content that it is made of. Gives false if something is damaged.
 bool read_everything(const Reader& reader);

@@ -16,14 +16,16 @@ void check_detection(Bytes file) {
 
 void run(Bytes input) {
   const auto reader = Reader::open(borrow_memory(input));
-  if (!succeeded(reader)) return;
+  if (!reader) return require_about_file(reader.error());
   check_detection(input);
+  require_names(reader->model());
   if (!raw_bytes(*reader)) return;
-  const bool verified = succeeded(reader->verify({.threads = 1}));
+  const auto report = reader->verify({.threads = 1});
+  if (!report) require_about_file(report.error());
   const bool readable = read_everything(*reader);
-  require(!verified || readable, "a verified file can be read");
+  require(!report || readable, "a verified file can be read");
   // Of a later minor version a copy would lose what this version does not know.
-  if (!verified || reader->model().minor != 0) return;
+  if (!report || reader->model().minor != 0) return;
   require_copy(*reader, false);
   require_copy(*reader, true);
 }

@@ -72,8 +72,9 @@ void check_file(const Draft& draft, const Manifest& manifest) {
     require(samples::describe(reader->model()) == samples::describe(draft.sample.model),
             "a model is read as it was written");
   }
-  if (!succeeded(reader)) return;
+  if (!reader) return require_about_file(reader.error());
   if (manifest.minor == 0) require_same(*reader, manifest);
+  require_names(reader->model());
   if (!raw_bytes(*reader)) return;
   const bool verified = succeeded(reader->verify({.threads = 1}));
   const bool readable = read_everything(*reader);

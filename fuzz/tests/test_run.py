@@ -168,7 +168,7 @@ class GrowTest(Case):
                       "signal\n      #1 0x2 in compare(int) /src/compare.cpp:7:1\n  SUMMARY:", self.out)
         self.assertIn(f"replay: {self.bin}/fuzz_bad -timeout=20 -rss_limit_mb=2048 {artifact}", self.out)
         self.assertTrue((self.work / "logs" / f"bad-{artifact.name}.log").is_file())
-        self.assertEqual(self.err, "fuzz/run.py: finds: bad\n")
+        self.assertEqual(self.err, "dev fuzz: finds: bad\n")
         self.assertEqual([self.stats()[name]["finds"] for name in ("bad", "good")], [1, 0])
         self.assertEqual(self.stats()["bad"]["executions"], 7)
 
@@ -233,7 +233,7 @@ class GrowTest(Case):
     def test_wrong_usage(self) -> None:
         self.fuzzer("a")
         self.assertEqual(self.run_it("grow", "b"), 2)
-        self.assertEqual(self.err, "fuzz/run.py: no target 'b'; there are a\n")
+        self.assertEqual(self.err, "dev fuzz: no target 'b'; there are a\n")
 
     def test_not_built(self) -> None:
         self.fuzzer("a")
