@@ -126,11 +126,15 @@ SourcePtr file_without_payload(const Manifest& manifest) {
                               {header.model_offset(), to_bytes(std::as_bytes(std::span(manifest.model)))}});
 }
 
-Buffer payload(const Model& model, Layout& layout, const std::vector<Buffer>& contents) {
+Buffer payload(const Model& model, Layout& layout, const std::vector<Buffer>& contents,
+               std::uint64_t surplus) {
   Buffer out(wire::header_bytes);
   Buffer tables;
   for (auto& segment : layout.segments) {
-    const auto stored = store(segment, contents[segment.content]);
+    const auto& raw = contents[segment.content];
+    auto stored = store(segment, raw);
+    if (is_coded(segment.encoding) && surplus <= raw.size() - stored.bytes.size())
+      stored.bytes.resize(stored.bytes.size() + surplus);
     segment.stored_size = stored.bytes.size();
     segment.table_hash = wire::xxh3(stored.table);
     out.resize(aligned(out.size(), segment.alignment()));

@@ -27,9 +27,11 @@ std::optional<std::uint64_t> end_of_tables(const Model& model, const Layout& lay
 SourcePtr file_without_payload(const Manifest& manifest);
 
 /// Encodes the contents into segments, in the layout's order and encodings; sets stored sizes and table
-/// hashes. Gives the file's bytes up to the layout, but for the header, which is left zero.
+/// hashes. Gives the file's bytes up to the layout, but for the header, which is left zero. `surplus` bytes
+/// stand behind the chunks of each coded segment that has room for them: no reader may accept that.
 std::vector<std::byte> payload(const Model& model, Layout& layout,
-                               const std::vector<std::vector<std::byte>>& contents);
+                               const std::vector<std::vector<std::byte>>& contents,
+                               std::uint64_t surplus = 0);
 
 /// The whole file. Requires that the messages can be encoded.
 std::vector<std::byte> whole_file(const Model& model, const Layout& layout, std::vector<std::byte> payload);

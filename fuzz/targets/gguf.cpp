@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "foreign/gguf_cursor.hpp"
 #include "support/conversion.hpp"
 #include "support/require.hpp"
 #include "support/target.hpp"
+#include "wire/endian.hpp"
 
 namespace ptd::fuzz {
 namespace {
@@ -32,6 +34,16 @@ void require_renderable(const GgufHeader& header, Bytes file) {
   const auto bytes = foreign::render_gguf(again, header.pairs.size(), pairs);
   require_success(bytes, "what was parsed is rendered");
   require(std::ranges::equal(*bytes, file.first(header.header_bytes)), "a header comes back as it was");
+}
+
+/// The elements that an array of numbers says it has are all there: type and count stand before them.
+void require_counted(const foreign::GgufPair& pair, Bytes file) {
+  constexpr std::uint64_t head = 4 + 8;
+  if (pair.type != foreign::GgufType::array) return;
+  const auto width = foreign::gguf_width(foreign::GgufType{wire::load<std::uint32_t>(file, pair.begin)});
+  const auto count = wire::load<std::uint64_t>(file, pair.begin + 4);
+  const auto bytes = pair.end - pair.begin - head;
+  if (width > 0) require(bytes % width == 0 && count == bytes / width, "an array's elements are there");
 }
 
 // A part of the file gives nothing, an error, or the same.
@@ -70,6 +82,7 @@ void run(Bytes input) {
   if (!succeeded(header)) return;
   require(header->has_value(), "a whole file is enough");
   require_in_file(**header, input);
+  for (const auto& pair : (*header)->pairs) require_counted(pair, input);
   require_renderable(**header, input);
   check_conversion(input, **header);
 }

@@ -7,6 +7,7 @@
 #include "support/require.hpp"
 #include "support/target.hpp"
 #include "support/whole_file.hpp"
+#include "support/within_limits.hpp"
 #include "wire/messages.hpp"
 
 namespace ptd::fuzz {
@@ -73,6 +74,7 @@ void check_file(const Draft& draft, const Manifest& manifest) {
             "a model is read as it was written");
   }
   if (!reader) return require_about_file(reader.error());
+  require_within_limits(reader->model());
   if (manifest.minor == 0) require_same(*reader, manifest);
   require_names(reader->model());
   if (!raw_bytes(*reader)) return;

@@ -8,6 +8,7 @@
 #include "model/check.hpp"
 #include "support/require.hpp"
 #include "support/target.hpp"
+#include "support/within_limits.hpp"
 #include "support/words.hpp"
 #include "wire/messages.hpp"
 
@@ -44,7 +45,8 @@ void check_model(Words words, Unknown unknown) {
   const auto model = wire::decode_model(words);
   require_success(model, "an accepted model is decoded");
   if (unknown == Unknown::refused) require_same(words, wire::encode_model(*model));
-  succeeded(model::check_model(*model, version_of(*model, model->required_features)));
+  if (succeeded(model::check_model(*model, version_of(*model, model->required_features))))
+    require_within_limits(*model);
 }
 
 void run(Bytes input) {

@@ -67,6 +67,23 @@ bool has_pad_bits(const Model& model) {
   });
 }
 
+std::uint64_t stored_bytes(const Layout& layout) {
+  std::uint64_t sum = 0;
+  for (const auto& segment : layout.segments) sum += segment.stored_size;
+  return sum;
+}
+
+/// Everything is right with such a file but that some of a segment's bytes belong to no chunk.
+void check_surplus(const Model& model, Layout layout, const std::vector<Buffer>& contents,
+                   std::uint64_t surplus) {
+  const auto exact = stored_bytes(layout);
+  auto bytes = payload(model, layout, contents, surplus);
+  if (stored_bytes(layout) == exact) return;
+  const auto reader = Reader::open(own_memory(whole_file(model, layout, std::move(bytes))));
+  require_success(reader, "a chunk table is not looked at before it is needed");
+  require(!succeeded(reader->verify({.threads = 1})), "every byte of a segment belongs to a chunk");
+}
+
 void run(Bytes input) {
   Choices choices(input);
   const bool compress = choices.flag();
@@ -86,6 +103,7 @@ void run(Bytes input) {
   if (!succeeded(verified)) return;
   require(read_everything(*reader), "a verified file can be read");
   require_copy(*reader, compress);
+  check_surplus(sample.model, layout, contents, 1 + choices.below(16));
 }
 
 }  // namespace
