@@ -25,6 +25,13 @@ std::uint64_t interesting(std::uint64_t old, Choices& choices) {
   }
 }
 
+/// The least stride that takes the end of a dimension past 2^64: to where it began, if overflow is not
+/// looked at. Two elements cannot go so far.
+std::uint64_t wrapping_stride(std::uint64_t size) {
+  constexpr auto largest = ~std::uint64_t{0};
+  return size < 3 ? largest : largest / (size - 1) + 1;
+}
+
 template <class Number>
 requires std::is_integral_v<Number> || std::is_enum_v<Number>
 void edit_number(Number& number, Choices& choices) {
@@ -212,7 +219,7 @@ class ModelEdit {
       case 6:
         return edit_numbers(tensor.sizes);
       case 7:
-        return edit_numbers(tensor.strides);
+        return edit_strides(tensor);
       case 8:
         return edit_text(tensor.scheme);
       case 9:
@@ -220,6 +227,15 @@ class ModelEdit {
       default:
         return edit_pairs(tensor.metadata);
     }
+  }
+
+  void edit_strides(Tensor& tensor) {
+    const bool matches = !tensor.sizes.empty() && tensor.sizes.size() == tensor.strides.size();
+    if (!matches || choices_.flag()) return edit_numbers(tensor.strides);
+    std::vector<std::uint64_t> strides(tensor.strides.begin(), tensor.strides.end());
+    const auto one = choices_.below(strides.size());
+    strides[one] = wrapping_stride(tensor.sizes[one]);
+    tensor.strides = sample_.numbers(std::move(strides));
   }
 
   void edit_blob(Blob& blob) {
