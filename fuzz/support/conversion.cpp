@@ -1,6 +1,8 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #include "support/conversion.hpp"
 
+#include <algorithm>
+
 #include "support/require.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -20,6 +22,17 @@ std::optional<std::vector<std::byte>> written(Writer& writer) {
   std::vector<std::byte> bytes;
   if (!succeeded(writer.write(bytes, options))) return std::nullopt;
   return bytes;
+}
+
+/// Bytes that an export would have, as far as tensors and blobs go, or more than max_bytes.
+std::uint64_t export_bytes(const Model& model) {
+  std::uint64_t sum = 0;
+  const auto add = [&](std::uint64_t bytes) {
+    sum = std::min(sum + std::min(bytes, 2 * max_bytes), 2 * max_bytes);
+  };
+  for (const auto& tensor : model.tensors) add(logical_bytes(tensor));
+  for (const auto& blob : model.blobs) add(blob.size);
+  return sum;
 }
 
 bool import_into(Writer& writer, Bytes input, const foreign::ImportOptions& options, Bytes data) {
@@ -47,8 +60,8 @@ std::optional<std::vector<std::byte>> exported(const Reader& file, Export write)
   const auto& folder = ScratchFolder::get();
   foreign::ExportOptions options;
   options.threads = 1;
-  options.progress = stops_early;
-  if (!succeeded(write(file, folder.path("output"), options))) return std::nullopt;
+  if (export_bytes(file.model()) > max_bytes || !succeeded(write(file, folder.path("output"), options)))
+    return std::nullopt;
   return folder.read("output");
 }
 
