@@ -7,10 +7,12 @@ include(GoogleTest)
 # --- units: codec/tests/*_test.cpp ---------------------------------------------------------------------
 ptd_glob(test_sources tests/*_test.cpp)
 if(test_sources)
-  add_executable(ptd_tests ${test_sources})
+  set(unit_sources ${test_sources})
+  list(FILTER unit_sources EXCLUDE REGEX "/cuda_gpu_test\\.cpp$")
+  add_executable(ptd_tests ${unit_sources})
   # Tests may look below the public surface, at rooms and at the generated schema.
   target_link_libraries(ptd_tests PRIVATE
-      ptd::core ptd::foreign ptd_verbs ptd_schema_headers ptd_flat_headers
+      ptd::core ptd::cuda ptd::foreign ptd_verbs ptd_schema_headers ptd_flat_headers
       ptd_dep::zstd ptd_dep::xxhash ptd_dep::crypto
       GTest::gmock GTest::gtest_main)
   target_compile_definitions(ptd_tests PRIVATE PTD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -18,6 +20,17 @@ if(test_sources)
   # The library is what must be fast; its tests should rather compile fast.
   target_compile_options(ptd_tests PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(ptd_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endif()
+
+# --- on GPUs: a program of its own, since it has to be carried to a machine that has one ---------------
+list(FILTER test_sources INCLUDE REGEX "/cuda_gpu_test\\.cpp$")
+if(test_sources AND CUDA_INCLUDE_DIR)
+  add_executable(ptd_cuda_tests ${test_sources})
+  target_include_directories(ptd_cuda_tests SYSTEM PRIVATE "${CUDA_INCLUDE_DIR}")
+  target_link_libraries(ptd_cuda_tests PRIVATE
+      ptd::core ptd::cuda ptd_schema_headers ptd_dep::xxhash GTest::gmock GTest::gtest_main ${CMAKE_DL_LIBS})
+  ptd_own_test(ptd_cuda_tests)
+  gtest_discover_tests(ptd_cuda_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endif()
 
 # --- models for end-to-end tests -----------------------------------------------------------------------

@@ -72,6 +72,7 @@ constexpr auto code_table = std::to_array<CodeRow>({
     {ErrorCode::not_found, "not-found", usage},
     {ErrorCode::io, "io", environment},
     {ErrorCode::no_memory, "no-memory", environment},
+    {ErrorCode::device, "device", environment},
     {ErrorCode::cancelled, "cancelled", environment},
     {ErrorCode::internal, "internal", internal},
 });

@@ -75,6 +75,7 @@ constexpr Code codes[] = {
     {ErrorCode::not_found, "not-found", usage},
     {ErrorCode::io, "io", environment},
     {ErrorCode::no_memory, "no-memory", environment},
+    {ErrorCode::device, "device", environment},
     {ErrorCode::cancelled, "cancelled", environment},
     {ErrorCode::internal, "internal", ErrorClass::internal},
 };

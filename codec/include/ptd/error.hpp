@@ -83,6 +83,7 @@ enum class ErrorCode : std::uint8_t {
   not_found,          ///< no tensor, method or blob of that name
   io,                 ///< reading or writing failed; nothing was lost
   no_memory,          ///< an allocation of a checked size failed
+  device,             ///< a GPU or its driver is missing or failed
   cancelled,          ///< the caller's progress callback asked to stop
   internal,           ///< a fault of this library
 };

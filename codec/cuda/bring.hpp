@@ -1,0 +1,25 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of storages, from the file to where they belong on a device.
+#pragma once
+
+#include "cuda/inner.hpp"
+#include "cuda/placement.hpp"
+
+namespace ptd::cuda {
+
+struct BringOptions {
+  Check check = Check::chunks;
+  ReadPath path = ReadPath::automatic;
+  Progress progress;
+};
+
+/// Returns once everything has been read and checked and every copy enqueued; gives the mark behind them.
+/// Adds to the report. After an error nothing is in flight.
+Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& device,
+                      const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report);
+
+/// Brings what a state has on its devices once more, in place, and waits for it.
+Result<void> reset(State::Inner& state);
+
+}  // namespace ptd::cuda

@@ -1,0 +1,79 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// What the handles of ptd/cuda.hpp refer to.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <ptd/cuda.hpp>
+#include <unordered_map>
+
+#include "cuda/device.hpp"
+#include "cuda/feed.hpp"
+#include "cuda/index.hpp"
+#include "cuda/memory.hpp"
+#include "cuda/pinned_pool.hpp"
+
+namespace ptd::cuda {
+
+struct WeightCache::Inner {
+  CacheOptions options;
+  DriverPtr driver;
+  LedgerPtr ledger = std::make_shared<Ledger>();
+  StorageIndex index;
+  PinnedPool pool;
+
+  Inner(const CacheOptions& with, DriverPtr on)
+      : options(with),
+        driver(std::move(on)),
+        pool(driver, with.buffer_bytes, with.pinned_bytes / with.buffer_bytes) {}
+};
+
+using CachePtr = std::shared_ptr<WeightCache::Inner>;
+
+/// A cache over any driver.
+Result<CachePtr> make_cache(const CacheOptions& options, DriverPtr driver);
+
+struct LoadedModel::Inner {
+  CachePtr cache;
+  Reader file;
+  std::uint64_t scope = 0;  ///< in the index
+
+  /// Where this model's immutable storages were found last, by device and storage: to ask the index for each
+  /// takes too long where there are very many.
+  mutable std::mutex known_mutex;
+  mutable std::map<int, std::vector<std::weak_ptr<StorageMemory>>> known;
+
+  Inner(CachePtr in, Reader opened);
+};
+
+using LoadedModelPtr = std::shared_ptr<const LoadedModel::Inner>;
+
+/// The mutable storages of one session, by device. Their memory is made by whichever load first binds them.
+struct State::Inner {
+  std::uint64_t scope = 0;  ///< of the model that it belongs to
+  CachePtr cache;
+  Reader file;
+  std::mutex mutex;
+  std::map<std::pair<int, std::uint32_t>, MemoryPtr> memories;  ///< by device and storage
+
+  Inner(std::uint64_t of, CachePtr in, Reader opened)
+      : scope(of), cache(std::move(in)), file(std::move(opened)) {}
+};
+
+using StatePtr = std::shared_ptr<State::Inner>;
+
+struct Weights::Inner {
+  Reader file;
+  int device = 0;
+  std::vector<std::uint32_t> methods;
+  StatePtr state;
+  std::vector<MemoryPtr> memories;  ///< by storage; null: not part of the load
+  std::vector<bool> holds_tensor;   ///< by tensor
+  std::vector<MarkPtr> marks;       ///< behind the copies of everything held
+  LoadReport report;
+
+  explicit Inner(Reader opened) : file(std::move(opened)) {}
+};
+
+}  // namespace ptd::cuda

@@ -1,0 +1,247 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+#include "cuda/load.hpp"
+
+#include <algorithm>
+
+#include "cuda/bring.hpp"
+#include "cuda/claims.hpp"
+#include "file/failure.hpp"
+
+namespace ptd::cuda {
+namespace {
+
+class Load {
+ public:
+  Load(const LoadedModelPtr& model, const LoadRequest& request, StatePtr state)
+      : shared_(*model),
+        cache_(*model->cache),
+        model_(model->file.model()),
+        request_(request),
+        out_(std::make_shared<Weights::Inner>(model->file)),
+        claims_(shared_, request_, *out_) {
+    out_->device = request.device;
+    out_->methods = request.methods;
+    out_->state =
+        state ? std::move(state) : std::make_shared<State::Inner>(model->scope, model->cache, model->file);
+  }
+
+  Result<std::shared_ptr<const Weights::Inner>> run() {
+    auto done = file::guarded([&] { return bring_all(); });
+    if (!done) {
+      undo(done.error());
+      return Failure(std::move(done.error()));
+    }
+    count();
+    return std::shared_ptr<const Weights::Inner>(std::move(out_));
+  }
+
+ private:
+  Result<void> bring_all() {
+    PTD_TRY(check_request());
+    PTD_LET(device, cache_.driver->device(request_.device));
+    device_ = device;
+    choose_tensors();
+    PTD_TRY(take_external());
+    PTD_TRY(take_destinations());
+    bool is_complete = false;
+    while (!is_complete) {
+      PTD_LET(complete, claim_and_bring());
+      is_complete = complete;
+    }
+    return {};
+  }
+
+  // --- what is asked for ---------------------------------------------------------------------------------
+
+  Result<void> check_request() const {
+    for (const auto method : request_.methods)
+      if (method >= model_.methods.size())
+        return fail(ErrorCode::argument, "", "there is no method number " + std::to_string(method));
+    if (out_->state->scope != shared_.scope)
+      return fail(ErrorCode::argument, "", "the state belongs to another model");
+    return {};
+  }
+
+  void choose_tensors() {
+    out_->holds_tensor.resize(model_.tensors.size(), request_.methods.empty());
+    for (const auto method : request_.methods)
+      for (const auto tensor : model_.methods[method].tensors) out_->holds_tensor[tensor] = true;
+    out_->memories.resize(model_.storages.size());
+    std::vector<bool> is_wanted(model_.storages.size());
+    for (std::uint32_t i = 0; i < model_.tensors.size(); ++i)
+      if (out_->holds_tensor[i]) is_wanted[model_.tensors[i].storage] = true;
+    for (std::uint32_t i = 0; i < is_wanted.size(); ++i)
+      if (is_wanted[i]) storages_.push_back(i);
+    out_->report.storages = storages_.size();
+  }
+
+  // --- memory of the caller's ----------------------------------------------------------------------------
+
+  Failure bad_memory(const Placed& placed, const std::string& what) const {
+    return fail(ErrorCode::argument, "",
+                "the memory for storage " + std::to_string(placed.storage) + " " + what);
+  }
+
+  Result<void> check_placed(const Placed& placed) const {
+    if (!std::ranges::binary_search(storages_, placed.storage))
+      return bad_memory(placed, "is for none that this load wants");
+    if (out_->memories[placed.storage]) return bad_memory(placed, "is given twice");
+    const auto size = model_.storages[placed.storage].size;
+    if (placed.bytes < size)
+      return bad_memory(placed,
+                        "has " + std::to_string(placed.bytes) + " bytes; it needs " + std::to_string(size));
+    if (reinterpret_cast<std::uintptr_t>(placed.memory) % storage_alignment != 0)
+      return bad_memory(placed, "is not aligned to 256 bytes");
+    if (size > 0 && !device_->owns(placed.memory, size))
+      return bad_memory(placed, "is not memory of the device");
+    return {};
+  }
+
+  [[nodiscard]] MemoryPtr caller_memory(const Placed& placed, ArrivalPtr arrival) const {
+    auto memory = make_memory(model_.storages[placed.storage].size, request_.device, request_.check,
+                              std::move(arrival), nullptr);
+    memory->data = static_cast<std::byte*>(placed.memory);
+    return memory;
+  }
+
+  Result<void> take_external() {
+    const auto here = std::make_shared<Arrival>();
+    here->succeed(nullptr);
+    for (const auto& placed : request_.external) {
+      PTD_TRY(check_placed(placed));
+      if (model_.storages[placed.storage].origin != Origin::external)
+        return bad_memory(placed, "is not needed: the file has its bytes; to load them there, use `into`");
+      out_->memories[placed.storage] = caller_memory(placed, here);
+    }
+    for (const auto storage : storages_)
+      if (model_.storages[storage].origin == Origin::external && !out_->memories[storage])
+        return fail_on(ErrorCode::argument, "", tensor_in(storage),
+                       "the file leaves the bytes of this tensor's storage to whoever loads it; give " +
+                           std::to_string(model_.storages[storage].size) + " bytes for storage " +
+                           std::to_string(storage) + " in `external`");
+    return {};
+  }
+
+  Result<void> take_destinations() {
+    for (const auto& placed : request_.into) {
+      PTD_TRY(check_placed(placed));
+      out_->memories[placed.storage] = caller_memory(placed, arrival_);
+      if (model_.storages[placed.storage].access == Access::mutable_) PTD_TRY(give_to_state(placed.storage));
+      wanted_.push_back({placed.storage, static_cast<std::byte*>(placed.memory), false});
+    }
+    return {};
+  }
+
+  Result<void> give_to_state(std::uint32_t storage) {
+    const std::lock_guard lock(out_->state->mutex);
+    auto& memory = out_->state->memories[{request_.device, storage}];
+    if (memory && !memory->arrival->has_failed())
+      return fail_on(ErrorCode::argument, "", tensor_in(storage),
+                     "the state has memory for it on this device already");
+    memory = out_->memories[storage];
+    return {};
+  }
+
+  /// A tensor that views the storage, for messages.
+  [[nodiscard]] std::string_view tensor_in(std::uint32_t storage) const {
+    return std::ranges::find(model_.tensors, storage, &Tensor::storage)->name;
+  }
+
+  // --- bringing ------------------------------------------------------------------------------------------
+
+  /// Claims everything before it waits for anything, and brings what it has claimed before it waits for
+  /// others: so no two loads wait for each other. False if what another owed has to be claimed again.
+  Result<bool> claim_and_bring() {
+    mine_.clear();
+    claims_.claim(storages_, arrival_, mine_);
+    misses_ += mine_.size();
+    PTD_TRY(make_room());
+    PTD_LET(mark, bring(cache_, shared_.file, *device_, wanted_,
+                        {request_.check, request_.path, request_.progress}, out_->report));
+    for (const auto& arena : arenas_) arena->set_mark(mark);
+    arenas_.clear();
+    arrival_->succeed(mark);
+    arrivals_.push_back(std::exchange(arrival_, std::make_shared<Arrival>()));
+    wanted_.clear();
+    return claims_.wait_for_others(storages_);
+  }
+
+  Result<void> make_room() {
+    std::erase_if(mine_, [&](std::uint32_t i) { return model_.storages[i].size == 0; });
+    for (const auto& group : group_storages(shared_.file, mine_))
+      PTD_TRY(group.is_on_host ? make_room_on_host(group) : make_room_on_device(group));
+    return {};
+  }
+
+  Result<void> make_room_on_device(const Group& group) {
+    PTD_LET(arena, Arena::make(device_, group.bytes, request_.allocator, cache_.ledger));
+    out_->report.allocated_bytes += group.bytes;
+    arenas_.push_back(arena);
+    place(group, arena);
+    for (const auto storage : group.storages)
+      wanted_.push_back({storage, out_->memories[storage]->data, true});
+    return {};
+  }
+
+  Result<void> make_room_on_host(const Group& group) {
+    PTD_LET(arena, Arena::make_on_host(group.bytes));
+    place(group, arena);
+    const ReadOptions options{.check = request_.check != Check::none, .threads = cache_.options.threads};
+    for (const auto storage : group.storages) {
+      const auto& memory = *out_->memories[storage];
+      PTD_TRY(shared_.file.read_storage(storage, 0, {memory.data, memory.bytes}, options));
+    }
+    return {};
+  }
+
+  void place(const Group& group, const ArenaPtr& arena) {
+    for (std::size_t i = 0; i < group.storages.size(); ++i) {
+      auto& memory = *out_->memories[group.storages[i]];
+      memory.arena = arena;
+      memory.data = arena->base() + group.offsets[i];
+    }
+  }
+
+  // --- the end -------------------------------------------------------------------------------------------
+
+  void undo(const Error& error) {
+    arrival_->fail(error);
+    arrivals_.push_back(arrival_);
+    for (const auto& arrival : arrivals_) claims_.withdraw(arrival);
+    cache_.ledger->change([](CacheCounters& now) { ++now.failures; });
+  }
+
+  void count() {
+    const auto& report = out_->report;
+    cache_.ledger->change([&](CacheCounters& now) {
+      now.hits += report.reused_storages;
+      now.waits += report.awaited_storages;
+      now.misses += misses_;
+      now.copied_bytes += report.loaded_bytes;
+    });
+  }
+
+  const LoadedModel::Inner& shared_;
+  WeightCache::Inner& cache_;
+  const ptd::Model& model_;
+  const LoadRequest& request_;
+  std::shared_ptr<Weights::Inner> out_;
+  Claims claims_;
+  DevicePtr device_;
+  ArrivalPtr arrival_ = std::make_shared<Arrival>();  ///< of what is being brought
+  std::vector<ArrivalPtr> arrivals_;                  ///< of what was
+  std::vector<std::uint32_t> storages_;               ///< wanted, ascending
+  std::vector<std::uint32_t> mine_;                   ///< of these, to be brought into arenas
+  std::vector<ArenaPtr> arenas_;                      ///< made for what is being brought
+  std::vector<Wanted> wanted_;                        ///< where bytes go on the device
+  std::uint64_t misses_ = 0;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Weights::Inner>> load(const LoadedModelPtr& model, const LoadRequest& request,
+                                                   StatePtr state) {
+  return Load(model, request, std::move(state)).run();
+}
+
+}  // namespace ptd::cuda

@@ -1,0 +1,248 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// GPUs that are none: memory of the host, copies that happen late and on a thread of their own, calls that
+// fail when they are told to.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <new>
+#include <set>
+#include <thread>
+
+#include "cuda/device.hpp"
+
+namespace ptd::cuda::fake {
+
+/// Lets the call of a certain number fail, counted over all devices of a driver.
+class Faults {
+ public:
+  void fail_at(const std::string& call, int number) {
+    const std::lock_guard lock(mutex_);
+    at_[call] = number;
+  }
+
+  Result<void> check(const std::string& call, ErrorCode code) {
+    const std::lock_guard lock(mutex_);
+    const int number = counts_[call]++;
+    const auto found = at_.find(call);
+    if (found == at_.end() || (found->second != number && found->second != always)) return {};
+    return fail(code, "", "the fake " + call + " failed");
+  }
+
+  int calls(const std::string& call) {
+    const std::lock_guard lock(mutex_);
+    return counts_[call];
+  }
+
+  static constexpr int always = -1;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, int> counts_;
+  std::map<std::string, int> at_;
+};
+
+/// A queue of work that is done in order, by a thread that takes its time.
+class Queue {
+ public:
+  explicit Queue(std::chrono::microseconds delay) : delay_(delay), thread_([this] { run(); }) {}
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  ~Queue() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_closed_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::uint64_t add(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    changed_.notify_all();
+    return ++added_;
+  }
+  std::uint64_t added() {
+    const std::lock_guard lock(mutex_);
+    return added_;
+  }
+  bool is_done(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return done_ >= number;
+  }
+  void wait(std::uint64_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= number; });
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return is_closed_ || !work_.empty(); });
+      if (work_.empty()) return;
+      auto work = std::move(work_.front());
+      work_.pop_front();
+      lock.unlock();
+      std::this_thread::sleep_for(delay_);
+      work();
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  const std::chrono::microseconds delay_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::uint64_t added_ = 0;
+  std::uint64_t done_ = 0;
+  bool is_closed_ = false;
+  std::thread thread_;
+};
+
+class FakeMark final : public Mark {
+ public:
+  FakeMark(std::shared_ptr<Queue> queue, std::uint64_t number) : queue_(std::move(queue)), number_(number) {}
+  [[nodiscard]] bool is_reached() const override { return queue_->is_done(number_); }
+  [[nodiscard]] Result<void> wait() const override {
+    queue_->wait(number_);
+    return {};
+  }
+  [[nodiscard]] Result<void> make_wait(Stream) const override { return {}; }
+
+ private:
+  std::shared_ptr<Queue> queue_;
+  std::uint64_t number_;
+};
+
+class FakeDevice final : public Device {
+ public:
+  FakeDevice(int ordinal, std::uint64_t capacity, Faults& faults, std::chrono::microseconds delay)
+      : ordinal_(ordinal), capacity_(capacity), faults_(faults), queue_(std::make_shared<Queue>(delay)) {}
+  ~FakeDevice() override {
+    for (const auto& [base, bytes] : blocks_) ::operator delete(const_cast<std::byte*>(base), alignment);
+  }
+
+  [[nodiscard]] int ordinal() const noexcept override { return ordinal_; }
+
+  [[nodiscard]] Result<void*> allocate(std::uint64_t bytes) override {
+    PTD_TRY(faults_.check("allocate", ErrorCode::no_memory));
+    const std::lock_guard lock(mutex_);
+    if (bytes > capacity_ - used_) return fail(ErrorCode::no_memory, "", "the fake GPU is full");
+    auto* memory = static_cast<std::byte*>(::operator new(bytes, alignment));
+    std::memset(memory, 0xCD, bytes);
+    blocks_[memory] = bytes;
+    used_ += bytes;
+    return memory;
+  }
+
+  void release(void* memory) noexcept override {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(static_cast<std::byte*>(memory));
+    used_ -= found->second;
+    blocks_.erase(found);
+    ::operator delete(memory, alignment);
+  }
+
+  [[nodiscard]] Result<void> copy(void* device, const void* host, std::uint64_t bytes) override {
+    PTD_TRY(faults_.check("copy", ErrorCode::device));
+    queue_->add([=] { std::memcpy(device, host, bytes); });
+    return {};
+  }
+
+  [[nodiscard]] Result<void> set_zero(void* device, std::uint64_t bytes) override {
+    PTD_TRY(faults_.check("set_zero", ErrorCode::device));
+    queue_->add([=] { std::memset(device, 0, bytes); });
+    return {};
+  }
+
+  [[nodiscard]] Result<MarkPtr> mark() override {
+    return std::make_shared<FakeMark>(queue_, queue_->added());
+  }
+
+  [[nodiscard]] bool owns(const void* memory, std::uint64_t bytes) const override {
+    const std::lock_guard lock(mutex_);
+    auto after = blocks_.upper_bound(static_cast<const std::byte*>(memory));
+    if (after == blocks_.begin()) return false;
+    const auto& [base, size] = *std::prev(after);
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(memory) - base);
+    return offset <= size && bytes <= size - offset;
+  }
+
+  /// Bytes allocated now, by anybody.
+  std::uint64_t used() {
+    const std::lock_guard lock(mutex_);
+    return used_;
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{256};
+  const int ordinal_;
+  const std::uint64_t capacity_;
+  Faults& faults_;
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, std::uint64_t> blocks_;
+  std::uint64_t used_ = 0;
+  std::shared_ptr<Queue> queue_;
+};
+
+class FakeDriver final : public Driver {
+ public:
+  explicit FakeDriver(int devices = 2, std::uint64_t capacity = std::uint64_t{1} << 30,
+                      std::chrono::microseconds delay = std::chrono::microseconds(50)) {
+    for (int i = 0; i < devices; ++i)
+      devices_.push_back(std::make_shared<FakeDevice>(i, capacity, faults, delay));
+  }
+  ~FakeDriver() override {
+    for (const auto* memory : pinned_) ::operator delete(const_cast<void*>(memory), page);
+  }
+
+  [[nodiscard]] Result<DevicePtr> device(int ordinal) override {
+    if (ordinal < 0 || ordinal >= static_cast<int>(devices_.size()))
+      return fail(ErrorCode::argument, "", "there is no fake GPU of this number");
+    const std::lock_guard lock(mutex_);
+    touched.insert(ordinal);
+    return devices_[static_cast<std::size_t>(ordinal)];
+  }
+
+  [[nodiscard]] Result<void*> pin(std::uint64_t bytes) override {
+    PTD_TRY(faults.check("pin", ErrorCode::no_memory));
+    const std::lock_guard lock(mutex_);
+    auto* memory = ::operator new(bytes, page);
+    pinned_.insert(memory);
+    return memory;
+  }
+
+  void unpin(void* memory) noexcept override {
+    const std::lock_guard lock(mutex_);
+    pinned_.erase(memory);
+    ::operator delete(memory, page);
+  }
+
+  FakeDevice& gpu(int ordinal = 0) { return *devices_[static_cast<std::size_t>(ordinal)]; }
+  std::size_t pinned() {
+    const std::lock_guard lock(mutex_);
+    return pinned_.size();
+  }
+
+  Faults faults;
+  std::set<int> touched;  ///< devices that were asked for
+
+ private:
+  static constexpr std::align_val_t page{4096};
+  std::vector<std::shared_ptr<FakeDevice>> devices_;
+  std::mutex mutex_;
+  std::set<const void*> pinned_;
+};
+
+}  // namespace ptd::cuda::fake

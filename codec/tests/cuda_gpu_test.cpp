@@ -1,0 +1,313 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// The loader on real GPUs. Without one every test here is skipped, and says so.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <ptd/cuda.hpp>
+#include <random>
+#include <thread>
+
+#include "tests/write_samples.hpp"
+
+namespace ptd::cuda {
+namespace {
+
+using namespace write_test;
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+/// The driver, for what tests look at behind the loader's back.
+class Gpu {
+ public:
+  static const Gpu& get() {
+    static const Gpu gpu;
+    return gpu;
+  }
+
+  template <class Function>
+  Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  [[nodiscard]] int count() const {
+    int devices = 0;
+    if (library_ == nullptr || function<decltype(cuInit)>("cuInit")(0) != CUDA_SUCCESS) return 0;
+    function<decltype(cuDeviceGetCount)>("cuDeviceGetCount")(&devices);
+    return devices;
+  }
+
+  [[nodiscard]] bool has_context(int device) const {
+    unsigned flags = 0;
+    int active = 0;
+    function<decltype(cuDevicePrimaryCtxGetState)>("cuDevicePrimaryCtxGetState")(device, &flags, &active);
+    return active != 0;
+  }
+
+  [[nodiscard]] CUcontext current() const {
+    CUcontext context = nullptr;
+    function<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent")(&context);
+    return context;
+  }
+
+  /// Calls with the device's primary context current.
+  template <class Call>
+  void on(int device, Call call) const {
+    CUcontext context = nullptr, popped = nullptr;
+    function<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context, device);
+    function<decltype(cuCtxPushCurrent)>("cuCtxPushCurrent_v2")(context);
+    call();
+    function<decltype(cuCtxPopCurrent)>("cuCtxPopCurrent_v2")(&popped);
+    function<decltype(cuDevicePrimaryCtxRelease)>("cuDevicePrimaryCtxRelease_v2")(device);
+  }
+
+  [[nodiscard]] std::uint64_t free_bytes(int device) const {
+    std::size_t free = 0, total = 0;
+    on(device, [&] { function<decltype(cuMemGetInfo)>("cuMemGetInfo_v2")(&free, &total); });
+    return free;
+  }
+
+  [[nodiscard]] Buffer read(int device, const void* memory, std::uint64_t bytes) const {
+    Buffer out(bytes);
+    CUresult result = CUDA_SUCCESS;
+    on(device, [&] {
+      result = function<decltype(cuMemcpyDtoH)>("cuMemcpyDtoH_v2")(
+          out.data(), reinterpret_cast<CUdeviceptr>(memory), bytes);
+    });
+    if (result != CUDA_SUCCESS) throw std::runtime_error("cannot read from the GPU");
+    return out;
+  }
+
+  void write(int device, void* memory, const Buffer& bytes) const {
+    on(device, [&] {
+      function<decltype(cuMemcpyHtoD)>("cuMemcpyHtoD_v2")(reinterpret_cast<CUdeviceptr>(memory), bytes.data(),
+                                                          bytes.size());
+    });
+  }
+
+  [[nodiscard]] void* allocate(int device, std::uint64_t bytes) const {
+    CUdeviceptr memory = 0;
+    on(device, [&] { function<decltype(cuMemAlloc)>("cuMemAlloc_v2")(&memory, bytes); });
+    return reinterpret_cast<void*>(memory);
+  }
+
+  void release(int device, void* memory) const {
+    on(device, [&] { function<decltype(cuMemFree)>("cuMemFree_v2")(reinterpret_cast<CUdeviceptr>(memory)); });
+  }
+
+ private:
+  Gpu() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  void* library_;
+};
+
+class CudaGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (Gpu::get().count() == 0) GTEST_SKIP() << "there is no GPU on this machine";
+    context_ = Gpu::get().current();
+  }
+  void TearDown() override {
+    if (Gpu::get().count() == 0) return;
+    EXPECT_EQ(Gpu::get().current(), context_) << "what was current is current again";
+  }
+
+  static WeightCache make_cache(std::uint64_t pinned = 128 * mib) {
+    CacheOptions options;
+    options.pinned_bytes = pinned;
+    options.buffer_bytes = pinned >= 32 * mib ? 8 * mib : 4 * mib;
+    return must(WeightCache::create(options));
+  }
+
+  static void expect_loaded(const LoadedModel& model, const Weights& weights) {
+    must(weights.wait());
+    const auto& reader = model.reader();
+    for (std::uint32_t i = 0; i < reader.model().tensors.size(); ++i) {
+      const auto found = weights.tensor(i);
+      if (!found) continue;
+      Buffer expected(found->storage_bytes);
+      must(reader.read_storage(reader.model().tensors[i].storage, 0, expected));
+      EXPECT_EQ(Gpu::get().read(weights.device(), found->storage, found->storage_bytes), expected)
+          << reader.model().tensors[i].name;
+    }
+  }
+
+  static LoadRequest of_method(const LoadedModel& model, std::string_view method) {
+    LoadRequest request;
+    request.methods = {*model.reader().model().find_method(method)};
+    return request;
+  }
+
+ private:
+  CUcontext context_ = nullptr;
+};
+
+constexpr std::uint64_t shared_bytes = 96 * mib + 1000, prefill_bytes = 40 * mib,
+                        decode_bytes = 20 * mib + 12'345, cache_bytes = 300'000;
+
+/// Two methods that share part of their weights and their state.
+Buffer two_methods(bool compress = false) {
+  Writer writer;
+  const auto prefill = must(writer.add_method("prefill")), decode = must(writer.add_method("decode"));
+  const auto bind = [&](TensorId tensor, std::initializer_list<MethodId> methods) {
+    for (const auto method : methods) must(writer.bind(method, tensor));
+  };
+  Put state;
+  state.access = Access::mutable_;
+  bind(put(writer, "shared", soft(shared_bytes, 1)), {prefill, decode});
+  bind(put(writer, "of.prefill", soft(prefill_bytes, 3)), {prefill});
+  bind(put(writer, "of.decode", soft(decode_bytes, 4)), {decode});
+  for (const char* name : {"k.cache", "v.cache"}) {
+    state.label = name;
+    bind(put(writer, name, noise(cache_bytes, 5), state), {prefill, decode});
+  }
+  return written(writer, options_of(compress));
+}
+
+LoadedModel open(const WeightCache& cache, const Buffer& file) { return cache.open(opened(file)); }
+
+TEST_F(CudaGpu, BringsEveryByte) {
+  const auto cache = make_cache();
+  for (const bool compress : {false, true}) {
+    const auto model = open(cache, two_methods(compress));
+    for (const auto check : {Check::none, Check::chunks, Check::content}) {
+      LoadRequest request;
+      request.check = check;
+      expect_loaded(model, must(model.load(request)));
+    }
+  }
+}
+
+TEST_F(CudaGpu, SixteenMebibytesOfPinnedMemoryAreEnough) {
+  const auto cache = make_cache(16 * mib);
+  const auto model = open(cache, two_methods());
+  expect_loaded(model, must(model.load({})));
+  EXPECT_LE(cache.counters().pinned_bytes, 16 * mib);
+}
+
+// What the field asked for: two methods of one model on one GPU.
+TEST_F(CudaGpu, TwoMethodsShareAndGiveBack) {
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  static_cast<void>(
+      must(model.load(of_method(model, "decode"))));  // what the driver keeps for itself comes first
+  const auto baseline = Gpu::get().free_bytes(0);
+
+  auto prefill = std::optional(must(model.load(of_method(model, "prefill"))));
+  const auto after_prefill = cache.counters();
+  EXPECT_EQ(after_prefill.storage_bytes, shared_bytes + prefill_bytes + 2 * cache_bytes);
+  auto request = of_method(model, "decode");
+  const auto state = prefill->state();
+  request.state = &state;
+  auto decode = std::optional(must(model.load(request)));
+  const auto after_both = cache.counters();
+  EXPECT_EQ(decode->report().reused_bytes, shared_bytes + 2 * cache_bytes) << "the shared part was reused";
+  EXPECT_EQ(after_both.storage_bytes - after_prefill.storage_bytes, decode_bytes)
+      << "exactly what is not shared";
+  EXPECT_EQ(prefill->find("shared")->data, decode->find("shared")->data);
+  EXPECT_EQ(prefill->find("k.cache")->data, decode->find("k.cache")->data) << "one state for both methods";
+  EXPECT_NE(prefill->find("k.cache")->data, prefill->find("v.cache")->data) << "equal at first, and apart";
+  const auto other = must(model.load(of_method(model, "decode")));
+  EXPECT_NE(other.find("k.cache")->data, decode->find("k.cache")->data) << "another load, another state";
+  EXPECT_EQ(other.find("shared")->data, decode->find("shared")->data);
+
+  Gpu::get().write(0, prefill->find("k.cache")->data, Buffer(cache_bytes, std::byte{7}));
+  EXPECT_EQ(Gpu::get().read(0, decode->find("k.cache")->data, cache_bytes),
+            Buffer(cache_bytes, std::byte{7}));
+  must(decode->state().reset());
+  expect_loaded(model, *decode);
+  expect_loaded(model, other);
+
+  const auto used = baseline - Gpu::get().free_bytes(0);
+  EXPECT_GE(used, after_both.storage_bytes + 2 * cache_bytes);
+  EXPECT_LE(used, after_both.storage_bytes + 2 * cache_bytes + 2 * mib * cache.counters().arenas);
+}
+
+TEST_F(CudaGpu, MemoryGoesBackInAnyOrder) {
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  static_cast<void>(must(model.load({})));
+  const auto baseline = Gpu::get().free_bytes(0);
+  for (unsigned order = 0; order < 6; ++order) {
+    std::vector<std::optional<Weights>> loads;
+    for (const auto* method : {"prefill", "decode", "prefill"})
+      loads.emplace_back(must(model.load(of_method(model, method))));
+    std::vector<std::size_t> turns{0, 1, 2};
+    for (unsigned i = 0; i < order; ++i) std::ranges::next_permutation(turns);
+    for (const auto turn : turns) loads[turn].reset();
+    EXPECT_EQ(Gpu::get().free_bytes(0), baseline) << order;
+    EXPECT_EQ(cache.counters().arena_bytes, 0U);
+  }
+}
+
+TEST_F(CudaGpu, SixteenThreadsLoadAndDrop) {
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  static_cast<void>(must(model.load({})));
+  const auto baseline = Gpu::get().free_bytes(0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 10; ++round) {
+        const auto weights = must(model.load(of_method(model, (i + round) % 2 == 0 ? "prefill" : "decode")));
+        must(weights.wait());
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(Gpu::get().free_bytes(0), baseline);
+  EXPECT_EQ(cache.counters().storages, 0U);
+  expect_loaded(model, must(model.load({})));
+}
+
+TEST_F(CudaGpu, AFullDeviceIsSaidAndLeftAsItWas) {
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  static_cast<void>(must(model.load({})));
+  const auto free = Gpu::get().free_bytes(0);
+  auto* hog = Gpu::get().allocate(0, free - 32 * mib);
+  const auto left = Gpu::get().free_bytes(0);
+  const auto weights = model.load({});
+  EXPECT_EQ(code_of(weights), "no-memory");
+  EXPECT_THAT(weights.error().message, testing::HasSubstr("are free"));
+  EXPECT_EQ(Gpu::get().free_bytes(0), left);
+  Gpu::get().release(0, hog);
+  expect_loaded(model, must(model.load({})));
+}
+
+TEST_F(CudaGpu, TheHostsMemoryIsNotTheDevices) {
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  const auto storage = model.reader().model().tensors[0].storage;
+  const auto size = model.reader().model().storages[storage].size;
+  Buffer host(size + 256);
+  auto* aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(host.data()) + 255) / 256 * 256);
+  LoadRequest request;
+  request.into = {{storage, aligned, size}};
+  EXPECT_EQ(code_of(model.load(request)), "argument");
+  auto* memory = Gpu::get().allocate(0, size);
+  request.into = {{storage, memory, size}};
+  {
+    const auto weights = must(model.load(request));
+    EXPECT_EQ(weights.tensor(0)->storage, memory);
+    expect_loaded(model, weights);
+  }
+  Gpu::get().release(0, memory);
+}
+
+TEST_F(CudaGpu, OnlyTheDeviceThatIsAskedForIsTouched) {
+  if (Gpu::get().count() < 2) GTEST_SKIP() << "this machine has one GPU";
+  ASSERT_FALSE(Gpu::get().has_context(0)) << "run this test in a process of its own";
+  const auto cache = make_cache();
+  const auto model = open(cache, two_methods());
+  LoadRequest request;
+  request.device = 1;
+  const auto on_one = must(model.load(request));
+  EXPECT_FALSE(Gpu::get().has_context(0));
+  expect_loaded(model, on_one);
+  const auto on_zero = must(model.load({}));
+  expect_loaded(model, on_zero);
+  EXPECT_NE(on_one.find("shared")->data, on_zero.find("shared")->data);
+}
+
+}  // namespace
+}  // namespace ptd::cuda

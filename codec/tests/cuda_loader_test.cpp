@@ -1,0 +1,526 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// The loader and the cache over GPUs that are none.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "cuda/inner.hpp"
+#include "tests/cuda_fake.hpp"
+#include "tests/write_samples.hpp"
+
+namespace ptd::cuda {
+namespace {
+
+using fake::FakeDriver;
+using fake::Faults;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace write_test;
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+
+/// A cache over a driver that the test can look into.
+struct Bench {
+  explicit Bench(CacheOptions options = small(),
+                 std::shared_ptr<FakeDriver> with = std::make_shared<FakeDriver>())
+      : driver(std::move(with)), cache(must(make_cache(options, driver))) {}
+
+  static CacheOptions small() {
+    CacheOptions options;
+    options.pinned_bytes = 16 * mib;
+    options.buffer_bytes = mib;
+    options.threads = 4;
+    return options;
+  }
+
+  LoadedModel open(const Buffer& file) { return cache.open(opened(file)); }
+
+  std::shared_ptr<FakeDriver> driver;
+  WeightCache cache;
+};
+
+LoadRequest of_method(const LoadedModel& model, std::string_view method) {
+  LoadRequest request;
+  request.methods = {*model.reader().model().find_method(method)};
+  return request;
+}
+
+Bytes elements(const Weights& weights, const DeviceTensor& tensor) {
+  must(weights.wait());
+  return {static_cast<const std::byte*>(tensor.storage), tensor.storage_bytes};
+}
+
+/// Every tensor of the load holds what the file says.
+void expect_loaded(const LoadedModel& model, const Weights& weights) {
+  const auto& reader = model.reader();
+  must(weights.wait());
+  for (std::uint32_t i = 0; i < reader.model().tensors.size(); ++i) {
+    const auto found = weights.tensor(i);
+    if (!found) continue;
+    Buffer expected(found->storage_bytes);
+    must(reader.read_storage(reader.model().tensors[i].storage, 0, expected));
+    EXPECT_TRUE(std::ranges::equal(elements(weights, *found), expected)) << reader.model().tensors[i].name;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->storage) % 256, 0U);
+  }
+}
+
+Put state(Put how = {}) {
+  how.access = Access::mutable_;
+  return how;
+}
+
+/// Prefill and decode share "shared" and "cache"; each has a weight and a cache of its own.
+Buffer two_methods(bool compress = false) {
+  Writer writer;
+  const auto prefill = must(writer.add_method("prefill")), decode = must(writer.add_method("decode"));
+  const auto bind = [&](TensorId tensor, std::initializer_list<MethodId> methods) {
+    for (const auto method : methods) must(writer.bind(method, tensor));
+  };
+  bind(put(writer, "shared", soft(3 * mib + 100, 1)), {prefill, decode});
+  bind(put(writer, "shared.too", soft(70'000, 2)), {prefill, decode});
+  bind(put(writer, "of.prefill", soft(mib, 3)), {prefill});
+  bind(put(writer, "of.decode", soft(200'000, 4)), {decode});
+  bind(put(writer, "cache", noise(5'000, 5), state({.label = "c"})), {prefill, decode});
+  bind(put(writer, "cache.like", noise(5'000, 5), state({.label = "d"})), {prefill, decode});
+  bind(put(writer, "zeros", Buffer(100'000)), {prefill, decode});
+  return written(writer, options_of(compress));
+}
+
+TEST(CudaLoader, BringsEveryByte) {
+  for (const bool compress : {false, true}) {
+    Bench bench;
+    const auto model = bench.open(two_methods(compress));
+    for (const auto check : {Check::none, Check::chunks, Check::content}) {
+      LoadRequest request;
+      request.check = check;
+      const auto weights = must(model.load(request));
+      EXPECT_EQ(weights.report().storages, 7U);
+      expect_loaded(model, weights);
+    }
+  }
+}
+
+TEST(CudaLoader, ASecondMethodAddsOnlyWhatIsItsOwn) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  const auto prefill = must(model.load(of_method(model, "prefill")));
+  const auto before = bench.cache.counters();
+  auto request = of_method(model, "decode");
+  const auto state = prefill.state();
+  request.state = &state;
+  const auto decode = must(model.load(request));
+  const auto after = bench.cache.counters();
+  EXPECT_EQ(decode.report().reused_storages, 5U);
+  EXPECT_EQ(after.storage_bytes - before.storage_bytes, 200'000U);
+  EXPECT_EQ(after.misses - before.misses, 1U);
+  EXPECT_EQ(prefill.find("shared")->data, decode.find("shared")->data);
+  EXPECT_EQ(prefill.find("cache")->data, decode.find("cache")->data) << "one state";
+  EXPECT_NE(prefill.find("cache")->data, prefill.find("cache.like")->data) << "equal at first, two memories";
+  expect_loaded(model, prefill);
+  expect_loaded(model, decode);
+}
+
+TEST(CudaLoader, StatesShareWeightsAndNothingElse) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  const auto one = must(model.load(of_method(model, "prefill")));
+  const auto two = must(model.load(of_method(model, "prefill")));
+  EXPECT_EQ(one.find("shared")->data, two.find("shared")->data);
+  EXPECT_EQ(one.find("zeros")->data, two.find("zeros")->data);
+  EXPECT_NE(one.find("cache")->data, two.find("cache")->data);
+  EXPECT_TRUE(one.find("cache")->is_mutable);
+}
+
+TEST(CudaLoader, AStateGoesBackToTheFilesBytes) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  const auto weights = must(model.load(of_method(model, "prefill")));
+  must(weights.wait());
+  std::memset(weights.find("cache")->data, 7, 5'000);
+  must(weights.state().reset());
+  expect_loaded(model, weights);
+}
+
+TEST(CudaLoader, MemoryGoesWithItsLastUser) {
+  Bench bench;
+  {
+    auto model = std::optional(bench.open(two_methods()));
+    auto prefill = std::optional(must(model->load(of_method(*model, "prefill"))));
+    auto decode = std::optional(must(model->load(of_method(*model, "decode"))));
+    const auto both = bench.driver->gpu().used();
+    model.reset();
+    prefill.reset();
+    EXPECT_LT(bench.driver->gpu().used(), both);
+    EXPECT_GT(bench.driver->gpu().used(), 3 * mib) << "decode still uses what was shared";
+  }
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+  const auto counters = bench.cache.counters();
+  EXPECT_EQ(counters.storages, 0U);
+  EXPECT_EQ(counters.storage_bytes, 0U);
+  EXPECT_EQ(counters.arenas, 0U);
+  EXPECT_EQ(counters.arena_bytes, 0U);
+}
+
+TEST(CudaLoader, MemoryMayOutliveTheCache) {
+  auto driver = std::make_shared<FakeDriver>();
+  std::optional<Weights> weights;
+  {
+    Bench bench(Bench::small(), driver);
+    const auto model = bench.open(two_methods());
+    weights = must(model.load({}));
+    expect_loaded(model, *weights);
+  }
+  EXPECT_GT(driver->gpu().used(), 0U);
+  weights.reset();
+  EXPECT_EQ(driver->gpu().used(), 0U);
+}
+
+// What a file declares about itself is no proof.
+TEST(CudaLoader, FilesShareOnlyWhatWasProven) {
+  Bench bench;
+  const Buffer file = two_methods();
+  const auto one = bench.open(file), two = bench.open(file);
+  LoadRequest chunks;
+  const auto first = must(one.load(chunks));
+  EXPECT_NE(first.find("shared")->data, must(two.load(chunks)).find("shared")->data);
+  LoadRequest content;
+  content.check = Check::content;
+  const auto proven = must(two.load(content));
+  EXPECT_NE(first.find("shared")->data, proven.find("shared")->data);
+  const auto three = bench.open(file);
+  EXPECT_EQ(must(three.load(chunks)).find("shared")->data, proven.find("shared")->data);
+}
+
+TEST(CudaLoader, AFailureLeavesNothingBehind) {
+  for (const std::string call : {"allocate", "copy", "set_zero"})
+    for (int number = 0; number < 3; ++number) {
+      Bench bench;
+      const auto model = bench.open(two_methods());
+      bench.driver->faults.fail_at(call, number);
+      const auto weights = model.load({});
+      if (weights) {
+        EXPECT_LE(bench.driver->faults.calls(call), number) << call;
+        continue;
+      }
+      EXPECT_THAT(weights.error().message, HasSubstr("the fake " + call + " failed"));
+      EXPECT_EQ(bench.driver->gpu().used(), 0U) << call << number;
+      EXPECT_EQ(bench.cache.counters().storages, 0U);
+      EXPECT_EQ(bench.cache.counters().failures, 1U);
+      const auto again = must(model.load({}));
+      expect_loaded(model, again);
+    }
+}
+
+TEST(CudaLoader, AFailedLoadTakesNothingFromAStateThatHadIt) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  const auto prefill = must(model.load(of_method(model, "prefill")));
+  const auto state = prefill.state();
+  bench.driver->faults.fail_at("copy", bench.driver->faults.calls("copy"));
+  auto request = of_method(model, "decode");
+  request.state = &state;
+  EXPECT_FALSE(model.load(request));
+  EXPECT_EQ(must(model.load(request)).find("cache")->data, prefill.find("cache")->data);
+}
+
+TEST(CudaLoader, WithoutPinnedMemoryItIsSlowAndSaysSo) {
+  Bench bench;
+  bench.driver->faults.fail_at("pin", Faults::always);
+  const auto model = bench.open(two_methods());
+  const auto weights = must(model.load({}));
+  expect_loaded(model, weights);
+  EXPECT_THAT(weights.report().notes, testing::Contains(HasSubstr("page-locked")));
+  EXPECT_EQ(bench.cache.counters().pinned_bytes, 0U);
+}
+
+TEST(CudaLoader, PinnedMemoryIsBoundedAndKept) {
+  Bench bench;
+  Writer writer;
+  put(writer, "w", soft(40 * mib, 1));
+  const auto model = bench.open(written(writer));
+  for (int i = 0; i < 3; ++i) expect_loaded(model, must(model.load({})));
+  EXPECT_LE(bench.driver->faults.calls("pin"), 16);
+  EXPECT_LE(bench.cache.counters().pinned_bytes, 16 * mib);
+}
+
+TEST(CudaLoader, ACancelledLoadLeavesNothingBehind) {
+  Bench bench;
+  Writer writer;
+  put(writer, "w", soft(20 * mib, 1));
+  const auto model = bench.open(written(writer));
+  LoadRequest request;
+  request.progress = [](std::uint64_t done, std::uint64_t total) { return done < total / 2; };
+  EXPECT_EQ(code_of(model.load(request)), "cancelled");
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+}
+
+TEST(CudaLoader, ProgressCountsEveryByteOnce) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  std::uint64_t last = 0, all = 0;
+  LoadRequest request;
+  request.progress = [&](std::uint64_t done, std::uint64_t total) {
+    EXPECT_GT(done, last);
+    last = done;
+    all = total;
+    return true;
+  };
+  const auto weights = must(model.load(request));
+  EXPECT_EQ(last, all);
+  EXPECT_EQ(all, weights.report().loaded_bytes);
+}
+
+TEST(CudaLoader, DamageIsRefusedWithTheFirstFault) {
+  Writer writer;
+  put(writer, "w", noise(9 * mib, 1));
+  const Buffer good = written(writer);
+  const auto place = opened(good).layout().segments[0].offset;
+  Buffer bad = good;
+  bad[place + 8 * mib] ^= std::byte{1};
+  bad[place + 5 * mib + 70'000] ^= std::byte{1};
+  for (int i = 0; i < 10; ++i) {
+    Bench bench;
+    const auto weights = bench.open(bad).load({});
+    ASSERT_EQ(rule_of(weights), "chunk-data CHK-6");
+    EXPECT_EQ(*weights.error().offset, place + 5 * mib + 65'536);
+    EXPECT_EQ(bench.driver->gpu().used(), 0U);
+  }
+}
+
+TEST(CudaLoader, ProvingFindsWhatHashesOfChunksDoNot) {
+  Writer writer;
+  put(writer, "w", noise(300'000, 1));
+  FileEdit edit(written(writer));
+  auto& segment = edit.layout.segments[0];
+  edit.stored(segment)[100] ^= std::byte{1};
+  edit.rehash_chunks();
+  edit.rehash_tables();
+  Bench bench;
+  const auto model = bench.open(edit.finish());
+  must(model.load({}));
+  LoadRequest content;
+  content.check = Check::content;
+  EXPECT_EQ(rule_of(model.load(content)), "content-digest DIG-2");
+}
+
+TEST(CudaLoader, OneOfManyThreadsBringsAndAllShare) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        const auto weights = must(model.load(of_method(model, (i + round) % 2 == 0 ? "prefill" : "decode")));
+        expect_loaded(model, weights);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+  EXPECT_EQ(bench.cache.counters().storages, 0U);
+  EXPECT_EQ(bench.cache.counters().failures, 0U);
+}
+
+TEST(CudaLoader, FailuresAndSharingAtOnce) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        LoadRequest request;
+        if (i % 2 == 0) request.progress = [](std::uint64_t, std::uint64_t) { return false; };
+        const auto weights = model.load(request);
+        if (weights)
+          expect_loaded(model, *weights);
+        else
+          EXPECT_EQ(code_of(weights), "cancelled") << "only who cancels is cancelled";
+        EXPECT_TRUE(weights || i % 2 == 0);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+}
+
+TEST(CudaLoader, EachDeviceHasMemoryOfItsOwn) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  LoadRequest on_one;
+  on_one.device = 1;
+  const auto weights = must(model.load(on_one));
+  EXPECT_THAT(bench.driver->touched, ElementsAre(1));
+  EXPECT_EQ(bench.driver->gpu(0).used(), 0U);
+  const auto other = must(model.load({}));
+  EXPECT_NE(weights.find("shared")->data, other.find("shared")->data);
+  expect_loaded(model, weights);
+  expect_loaded(model, other);
+}
+
+TEST(CudaLoader, ExternalStoragesAreTheCallers) {
+  Writer writer;
+  const auto storage =
+      must(writer.add_storage({1000, nullptr, Access::mutable_, Origin::external, Placement::any, "x"}));
+  must(writer.add_tensor(view_of(storage, "input", 1000)));
+  put(writer, "w", noise(100));
+  Bench bench;
+  const auto model = bench.open(written(writer));
+  const auto index = model.reader().model().tensors[*model.reader().model().find_tensor({}, "input")].storage;
+  EXPECT_EQ(code_of(model.load({})), "argument");
+  auto* memory = must(bench.driver->gpu().allocate(1024));
+  LoadRequest request;
+  request.external = {{index, memory, 999}};
+  EXPECT_THAT(model.load(request).error().message, HasSubstr("999 bytes"));
+  request.external = {{index, static_cast<std::byte*>(memory) + 1, 1000}};
+  EXPECT_THAT(model.load(request).error().message, HasSubstr("aligned"));
+  request.external = {{index, memory, 1000}};
+  EXPECT_EQ(must(model.load(request)).find("input")->data, memory);
+  std::vector<std::byte> host(2048);
+  auto* aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(host.data()) + 255) / 256 * 256);
+  request.external = {{index, aligned, 1000}};
+  EXPECT_THAT(model.load(request).error().message, HasSubstr("not memory of the device"));
+  bench.driver->gpu().release(memory);
+}
+
+TEST(CudaLoader, LoadsToAddressesOfTheCaller) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  const auto& file = model.reader().model();
+  const auto storage = file.tensors[*file.find_tensor({}, "shared")].storage;
+  const auto size = file.storages[storage].size;
+  auto* memory = static_cast<std::byte*>(must(bench.driver->gpu().allocate(size + 256)));
+  std::memset(memory + size, 0x77, 256);
+  LoadRequest request;
+  request.into = {{storage, memory, size}};
+  const auto weights = must(model.load(request));
+  EXPECT_EQ(weights.find("shared")->data, memory);
+  expect_loaded(model, weights);
+  EXPECT_EQ(memory[size], std::byte{0x77}) << "what lies behind is the caller's";
+  EXPECT_NE(must(model.load({})).find("shared")->data, memory) << "it is shared with nobody";
+  bench.driver->gpu().release(memory);
+}
+
+TEST(CudaLoader, TakesMemoryFromAnAllocator) {
+  Bench bench;
+  std::atomic<int> held = 0;
+  Allocator allocator;
+  allocator.allocate = [&](std::uint64_t bytes, int) {
+    ++held;
+    return must(bench.driver->gpu().allocate(bytes));
+  };
+  allocator.release = [&](void* memory, std::uint64_t, int) {
+    --held;
+    bench.driver->gpu().release(memory);
+  };
+  {
+    const auto model = bench.open(two_methods());
+    LoadRequest request;
+    request.allocator = &allocator;
+    const auto weights = must(model.load(request));
+    EXPECT_GT(held, 0);
+    expect_loaded(model, weights);
+  }
+  EXPECT_EQ(held, 0);
+  allocator.allocate = [](std::uint64_t, int) { return nullptr; };
+  const auto model = bench.open(two_methods());
+  LoadRequest request;
+  request.allocator = &allocator;
+  EXPECT_EQ(code_of(model.load(request)), "no-memory");
+}
+
+TEST(CudaLoader, StoragesForTheHostStayThere) {
+  Writer writer;
+  Put how;
+  how.placement = Placement::host;
+  put(writer, "table", noise(10'000, 1), how);
+  put(writer, "w", noise(10'000, 2));
+  Bench bench;
+  const auto model = bench.open(written(writer));
+  const auto weights = must(model.load({}));
+  EXPECT_TRUE(weights.find("table")->on_host);
+  EXPECT_FALSE(weights.find("w")->on_host);
+  expect_loaded(model, weights);
+  EXPECT_LT(bench.driver->gpu().used(), 20'000U);
+}
+
+TEST(CudaLoader, RequestsThatCannotBeMeantAreRefused) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  LoadRequest request;
+  request.device = 2;
+  EXPECT_EQ(code_of(model.load(request)), "argument");
+  request.device = -1;
+  EXPECT_EQ(code_of(model.load(request)), "argument");
+  request.device = 0;
+  request.methods = {2};
+  EXPECT_EQ(code_of(model.load(request)), "argument");
+  const auto other = bench.open(two_methods());
+  const auto state = other.new_state();
+  request.methods = {0};
+  request.state = &state;
+  EXPECT_EQ(code_of(model.load(request)), "argument");
+  CacheOptions options;
+  options.pinned_bytes = 15 * mib;
+  EXPECT_EQ(code_of(make_cache(options, bench.driver)), "argument");
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+}
+
+TEST(CudaLoader, ManySmallStoragesAreFewCopies) {
+  Writer writer;
+  for (int i = 0; i < 2000; ++i)
+    put(writer, "t" + std::to_string(i), noise(100 + i, static_cast<std::uint64_t>(i) + 1));
+  Bench bench;
+  const auto model = bench.open(written(writer));
+  const auto weights = must(model.load({}));
+  expect_loaded(model, weights);
+  EXPECT_LE(weights.report().copies, 4U);
+  EXPECT_EQ(bench.cache.counters().arenas, 1U);
+}
+
+// Chunks may be larger than the buffers.
+TEST(CudaLoader, LargeChunksComeInParts) {
+  for (const bool compress : {false, true}) {
+    Writer writer;
+    put(writer, "w", soft(17 * mib + 4096, 1));
+    Bench bench;
+    const auto model = bench.open(written(writer, options_of(compress, 0, 24)));
+    expect_loaded(model, must(model.load({})));
+    LoadRequest content;
+    content.check = Check::content;
+    expect_loaded(model, must(model.load(content)));
+  }
+}
+
+class CudaLoaderFiles : public file_test::Folder {};
+
+void write(const std::filesystem::path& path, const Buffer& file) {
+  file_test::write_file(path, {reinterpret_cast<const char*>(file.data()), file.size()});
+}
+
+TEST_F(CudaLoaderFiles, EveryWayOfReadingBringsTheSame) {
+  write(in("m.ptd"), two_methods(true));
+  for (const auto path : {ReadPath::automatic, ReadPath::mapped, ReadPath::direct, ReadPath::buffered}) {
+    Bench bench;
+    const auto model = must(bench.cache.open(in("m.ptd")));
+    LoadRequest request;
+    request.path = path;
+    const auto weights = must(model.load(request));
+    expect_loaded(model, weights);
+    EXPECT_TRUE(path == ReadPath::automatic || weights.report().path == path ||
+                !weights.report().notes.empty());
+  }
+}
+
+TEST_F(CudaLoaderFiles, LoadsOfOneFileShareUntilItChanges) {
+  write(in("m.ptd"), two_methods());
+  Bench bench;
+  const auto one = must(bench.cache.open(in("m.ptd"))), two = must(bench.cache.open(in("m.ptd")));
+  const auto first = must(one.load({}));
+  EXPECT_EQ(first.find("shared")->data, must(two.load({})).find("shared")->data);
+  std::filesystem::last_write_time(in("m.ptd"),
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  const auto three = must(bench.cache.open(in("m.ptd")));
+  EXPECT_NE(first.find("shared")->data, must(three.load({})).find("shared")->data);
+}
+
+}  // namespace
+}  // namespace ptd::cuda
