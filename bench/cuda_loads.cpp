@@ -1,0 +1,155 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+#include "cuda_loads.hpp"
+
+#include <algorithm>
+
+#include "cuda_device.hpp"
+#include "cuda_models.hpp"
+
+namespace ptd::bench {
+namespace {
+
+constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
+
+// The time of each run is that of a load into memory that is new; dropping it is not in it.
+void time_loads(benchmark::State& state, const LoadCase& load) {
+  need_gpu();
+  const auto link = link_rate();
+  warm_up(model_path(load.shape, load.compressed));
+  Loader loader(load);
+  if (load.lasting != Lasting::nothing) (void)loader.load();
+  Times times;
+  cuda::LoadReport report;
+  start_peak();
+  for (auto _ : state) {
+    const auto free_before = free_device_bytes();
+    const auto loaded = loader.load();
+    times.add(state, loaded.seconds);
+    report = loaded.weights.report();
+    need_that(report.reused_storages == 0, "the load found storages that should be gone");
+    const auto counters = loader.cache().counters();
+    state.counters["pinned_MiB"] = static_cast<double>(counters.pinned_bytes) / MiB;
+    state.counters["arena_MiB"] = static_cast<double>(counters.arena_bytes) / MiB;
+    state.counters["device_MiB"] =
+        (static_cast<double>(free_before) - static_cast<double>(free_device_bytes())) / MiB;
+    report_memory(state);
+  }
+  times.report(state, report.loaded_bytes);
+  state.counters["of_link"] = static_cast<double>(report.loaded_bytes) / times.median() / link;
+  report_load(state, report);
+}
+
+void add_load(const LoadCase& load) {
+  add(load.name(), load.runs, [load](benchmark::State& state) { time_loads(state, load); });
+}
+
+LoadCase large_raw(cuda::Check check = cuda::Check::chunks) { return {.shape = "large", .check = check}; }
+
+void add_checks(const std::string& shape, bool compressed, const std::vector<Lasting>& lastings) {
+  for (const auto check : {cuda::Check::none, cuda::Check::chunks, cuda::Check::content})
+    for (const auto lasting : lastings)
+      add_load({.shape = shape, .compressed = compressed, .check = check, .lasting = lasting});
+}
+
+void add_buffers(std::uint64_t pinned, const std::vector<std::uint64_t>& sizes) {
+  for (const auto size : sizes) {
+    auto load = large_raw();
+    load.options.pinned_bytes = pinned * mebi;
+    load.options.buffer_bytes = size * mebi;
+    load.more = "/pinned:" + std::to_string(pinned) + "/buffer:" + std::to_string(size);
+    add_load(load);
+  }
+}
+
+void add_threads(LoadCase load) {
+  for (const unsigned threads : {4U, 8U, 12U, 16U}) {
+    load.options.threads = threads;
+    load.more = "/threads:" + std::to_string(threads);
+    add_load(load);
+  }
+}
+
+// Warm files read past the page cache cost what cold ones do, so that one is a quarter.
+void add_paths() {
+  for (const auto path : {cuda::ReadPath::mapped, cuda::ReadPath::buffered, cuda::ReadPath::direct}) {
+    auto load = large_raw();
+    load.path = path;
+    load.more = "/path:" + std::string(name_of(path));
+    if (path == cuda::ReadPath::direct) {
+      load.method = "quarter";
+      load.runs = 2;
+    }
+    add_load(load);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Lasting lasting) {
+  constexpr std::string_view names[] = {"first", "reopened", "again"};
+  return names[static_cast<unsigned>(lasting)];
+}
+
+std::string_view name_of(cuda::Check check) {
+  constexpr std::string_view names[] = {"none", "chunks", "content"};
+  return names[static_cast<unsigned>(check)];
+}
+
+std::string_view name_of(cuda::ReadPath path) {
+  constexpr std::string_view names[] = {"automatic", "mapped", "direct", "buffered"};
+  return names[static_cast<unsigned>(path)];
+}
+
+std::string LoadCase::name() const {
+  return "load/" + shape + (compressed ? "/compressed" : "/raw") + "/check:" + std::string(name_of(check)) +
+         "/" + std::string(name_of(lasting)) + (method.empty() ? "" : "/method:" + method) + more;
+}
+
+cuda::LoadRequest request_of(const LoadCase& load, const Model& model) {
+  cuda::LoadRequest request;
+  request.methods = method_list(model, load.method);
+  request.check = load.check;
+  request.path = load.path;
+  return request;
+}
+
+Loader::Loader(const LoadCase& load) : load_(load) {}
+
+Loaded Loader::load() {
+  if (load_.lasting != Lasting::model) model_.reset();
+  if (load_.lasting == Lasting::nothing) cache_.reset();
+  const Stopwatch watch;
+  if (!cache_) cache_ = need(cuda::WeightCache::create(load_.options));
+  if (!model_) model_ = need(cache_->open(model_path(load_.shape, load_.compressed)));
+  auto weights = need(model_->load(request_of(load_, model_->reader().model())));
+  need(weights.wait());
+  return {std::move(weights), watch.seconds()};
+}
+
+void report_load(benchmark::State& state, const cuda::LoadReport& report) {
+  state.counters["copies"] = static_cast<double>(report.copies);
+  state.counters["storages"] = static_cast<double>(report.storages);
+  state.counters["loaded_GB"] = static_cast<double>(report.loaded_bytes) / 1e9;
+  state.counters["stored_GB"] = static_cast<double>(report.stored_bytes) / 1e9;
+  std::string label(name_of(report.path));
+  for (const auto& note : report.notes) label += "; " + note;
+  state.SetLabel(label);
+}
+
+void add_loads() {
+  add_checks("large", false, {Lasting::nothing, Lasting::model, Lasting::cache});
+  add_checks("large", true, {Lasting::nothing, Lasting::model});
+  add_buffers(16, {1, 2, 4});
+  add_buffers(128, {2, 4, 8, 16, 32});
+  add_threads(large_raw());
+  add_threads(large_raw(cuda::Check::content));
+  add_threads({.shape = "large", .compressed = true});
+  add_paths();
+  for (const auto* shape : {"small", "moe", "two"})
+    for (const bool compressed : {false, true}) {
+      add_checks(shape, compressed, {Lasting::model});
+      add_load({.shape = shape, .compressed = compressed, .lasting = Lasting::nothing});
+    }
+}
+
+}  // namespace ptd::bench

@@ -1,0 +1,170 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// Ceilings (the link, copies and decoding on the CPU) and ExecuTorch's own way of loading.
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "cuda_device.hpp"
+#include "cuda_models.hpp"
+
+namespace ptd::bench {
+namespace {
+
+void time_link(benchmark::State& state) {
+  need_gpu();
+  constexpr int copies = 4;
+  Link link;
+  (void)link.copy(1);
+  Times times;
+  for (auto _ : state) times.add(state, link.copy(copies));
+  times.report(state, copies * link.bytes());
+}
+
+// --- ExecuTorch: one cudaMalloc and one cudaMemcpy from a mapping for each storage ----------------------
+
+void load_one(const Reader& reader, const Mapping& file, std::uint32_t index,
+              std::deque<DeviceMemory>& memory) {
+  const auto& storage = reader.model().storages[index];
+  auto* const to = memory.emplace_back(storage.size).get();
+  if (storage.content == no_index) return cuda_check(cudaMemset(to, 0, storage.size), "cudaMemset");
+  const auto& segment = reader.segment_of(storage.content);
+  const auto from = file.bytes().subspan(segment.offset, segment.stored_size);
+  cuda_check(cudaMemcpy(to, from.data(), from.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+}
+
+void time_executorch(benchmark::State& state, const std::string& shape, const std::string& method) {
+  need_gpu();
+  const auto path = model_path(shape, false);
+  warm_up(path);
+  const auto reader = need(Reader::open(path));
+  const auto storages = storages_of(reader.model(), method);
+  const Mapping file(path);
+  std::uint64_t bytes = 0;
+  for (const auto index : storages) bytes += reader.model().storages[index].size;
+  Times times;
+  for (auto _ : state) {
+    std::deque<DeviceMemory> memory;  // given back outside of the time
+    const Stopwatch watch;
+    for (const auto index : storages) load_one(reader, file, index, memory);
+    cuda_check(cudaDeviceSynchronize(), "copying to the GPU");
+    times.add(state, watch.seconds());
+  }
+  times.report(state, bytes);
+  state.counters["of_link"] = static_cast<double>(bytes) / times.median() / link_rate();
+}
+
+// --- the CPU ---------------------------------------------------------------------------------------------
+
+struct Frame {
+  Bytes stored;
+  std::uint64_t raw = 0;
+};
+
+std::uint64_t u64_at(Bytes bytes, std::uint64_t offset) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.subspan(offset, sizeof value).data(), sizeof value);
+  return value;
+}
+
+// The chunks of a coded segment that are frames, in the order of its table (SPEC.md, "Chunks").
+void add_frames(const Segment& segment, std::uint64_t raw_size, Bytes file, std::vector<Frame>& frames) {
+  auto at = segment.offset;
+  for (std::uint64_t chunk = 0; chunk < segment.chunks; ++chunk) {
+    const auto stored = u64_at(file, segment.table_offset + chunk * 24 + 16);
+    const auto raw = std::min(segment.chunk_bytes(), raw_size - chunk * segment.chunk_bytes());
+    if (stored != raw) frames.push_back({file.subspan(at, stored), raw});
+    at += stored;
+  }
+}
+
+std::vector<Frame> frames_of(const Reader& reader, Bytes file) {
+  std::vector<Frame> frames;
+  for (const auto& segment : reader.layout().segments)
+    if (is_coded(segment.encoding))
+      add_frames(segment, reader.model().contents[segment.content].size, file, frames);
+  return frames;
+}
+
+struct Decoder {
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context{ZSTD_createDCtx(), &ZSTD_freeDCtx};
+  std::vector<std::byte> raw = std::vector<std::byte>(std::size_t{1} << 24);
+
+  void decode(const Frame& frame) {
+    const auto size =
+        ZSTD_decompressDCtx(context.get(), raw.data(), frame.raw, frame.stored.data(), frame.stored.size());
+    need_that(size == frame.raw, "a frame does not decode");
+  }
+};
+
+void time_zstd(benchmark::State& state, const std::string& shape) {
+  const auto path = model_path(shape, true);
+  warm_up(path);
+  const auto reader = need(Reader::open(path));
+  const Mapping file(path);
+  const auto frames = frames_of(reader, file.bytes());
+  std::uint64_t bytes = 0;
+  for (const auto& frame : frames) bytes += frame.raw;
+  constexpr std::uint64_t batch = 64;
+  const auto run = [&] {
+    const Stopwatch watch;
+    parallel((frames.size() + batch - 1) / batch, setup().cores, [&](std::uint64_t i) {
+      thread_local Decoder decoder;
+      for (auto j = i * batch; j < std::min<std::uint64_t>(frames.size(), (i + 1) * batch); ++j)
+        decoder.decode(frames[j]);
+    });
+    return watch.seconds();
+  };
+  run();  // maps the pages
+  Times times;
+  for (auto _ : state) times.add(state, run());
+  times.report(state, bytes);
+  state.counters["frames"] = static_cast<double>(frames.size());
+}
+
+// From the page cache into pinned buffers, as a load must, but with nothing behind it.
+void time_copies(benchmark::State& state, unsigned threads) {
+  need_gpu();
+  constexpr std::uint64_t piece = std::uint64_t{8} << 20, buffers = 16;
+  const auto path = model_path("large", false);
+  warm_up(path);
+  const Mapping file(path);
+  const Pinned pinned(piece * buffers);
+  const auto run = [&] {
+    const Stopwatch watch;
+    std::atomic<unsigned> next = 0;
+    parallel(file.bytes().size() / piece, threads, [&](std::uint64_t i) {
+      thread_local unsigned mine = next++;
+      std::memcpy(pinned.bytes().data() + mine % buffers * piece, file.bytes().data() + i * piece, piece);
+    });
+    return watch.seconds();
+  };
+  run();
+  Times times;
+  for (auto _ : state) times.add(state, run());
+  times.report(state, file.bytes().size() / piece * piece);
+}
+
+}  // namespace
+
+void add_link(const std::string& when) { add("link/" + when, 10, time_link); }
+
+void add_rivals() {
+  const auto executorch = [](const std::string& shape, const std::string& method) {
+    add("executorch/" + shape + "/raw", 3,
+        [shape, method](benchmark::State& state) { time_executorch(state, shape, method); });
+  };
+  executorch("large", "half");
+  executorch("small", "forward");
+  executorch("moe", "forward");
+  executorch("two", "");
+  for (const auto& shape : shapes())
+    add("cpu/zstd/" + shape, 5, [shape](benchmark::State& state) { time_zstd(state, shape); });
+  for (const unsigned threads : {4U, 8U, 16U})
+    add("cpu/copy/threads:" + std::to_string(threads), 5,
+        [threads](benchmark::State& state) { time_copies(state, threads); });
+}
+
+}  // namespace ptd::bench
