@@ -140,9 +140,11 @@ void add_loads() {
   add_checks("large", false, {Lasting::nothing, Lasting::model, Lasting::cache});
   add_checks("large", true, {Lasting::nothing, Lasting::model});
   add_buffers(16, {1, 2, 4});
-  add_buffers(128, {2, 4, 8, 16, 32});
+  add_buffers(32, {2, 4, 8});
+  add_buffers(48, {4, 8});
+  add_buffers(64, {4, 8, 16});
+  add_buffers(128, {4, 8, 32});
   add_threads(large_raw());
-  add_threads(large_raw(cuda::Check::content));
   add_threads({.shape = "large", .compressed = true});
   add_paths();
   for (const auto* shape : {"small", "moe", "two"})

@@ -1,18 +1,31 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #include "cuda/bring.hpp"
 
+#include <algorithm>
+
 #include "cuda/transfer.hpp"
+#include "file/ordered.hpp"
 
 namespace ptd::cuda {
+namespace {
+
+/// All threads should have a part of each buffer, so that it is filled soon after it becomes free; parts of
+/// more than 1 MiB fall out of a core's cache between copy and hash, and very small ones cost more to give
+/// out than to fill.
+std::uint64_t part_bytes(const WeightCache::Inner& cache) {
+  constexpr std::uint64_t least = std::uint64_t{128} << 10, most = std::uint64_t{1} << 20;
+  constexpr std::uint64_t unit = std::uint64_t{64} << 10;  // whole leaves of content digests
+  const auto share = cache.pool.buffer_bytes() / file::thread_count(cache.options.threads);
+  return std::clamp(share / unit * unit, least, most);
+}
+
+}  // namespace
 
 Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& device,
                       const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report) {
-  // Half a MiB to 2 MiB stays in a core's cache between copy and hash; a buffer should occupy several
-  // threads.
-  constexpr std::uint64_t part_bytes = std::uint64_t{1} << 20;
   if (wanted.empty()) return MarkPtr();
   const auto feed = choose_feed(file, options.path);
-  const auto plan = plan_transfer(file, wanted, cache.pool.buffer_bytes(), part_bytes);
+  const auto plan = plan_transfer(file, wanted, cache.pool.buffer_bytes(), part_bytes(cache));
   PTD_LET(done, run_transfer(file, feed, plan, device, cache.pool,
                              {options.check, cache.options.threads, options.progress}));
   report.loaded_bytes += done.copied_bytes;

@@ -2,13 +2,26 @@
 #include "cuda/pinned_pool.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace ptd::cuda {
 namespace {
 
 constexpr std::align_val_t page{4096};
+
+/// Looks again and again for about as long as a few buffers take to be copied: to sleep and be woken takes as
+/// long as to copy one.
+bool is_reached_soon(const Mark& mark) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (!mark.is_reached()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 std::byte* allocate_pageable(std::uint64_t bytes) noexcept {
   return static_cast<std::byte*>(::operator new(bytes, page, std::nothrow));
@@ -82,7 +95,7 @@ Result<PinnedBuffer> PinnedPool::wait_for_oldest(std::unique_lock<std::mutex>& l
   free_.erase(free_.begin());
   lock.unlock();
   PinnedBuffer buffer(this, oldest.bytes);
-  PTD_TRY(oldest.copied->wait());
+  if (!is_reached_soon(*oldest.copied)) PTD_TRY(oldest.copied->wait());
   return buffer;
 }
 
