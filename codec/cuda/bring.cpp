@@ -9,13 +9,13 @@
 namespace ptd::cuda {
 namespace {
 
-/// All threads should have a part of each buffer, so that it is filled soon after it becomes free; parts of
-/// more than 1 MiB fall out of a core's cache between copy and hash, and very small ones cost more to give
-/// out than to fill.
-std::uint64_t part_bytes(const WeightCache::Inner& cache) {
+/// What all threads have in hand together is an eighth of the page-locked memory, so that most of it is on
+/// its way to the device; parts of more than 1 MiB fall out of a core's cache between copy and hash, and very
+/// small ones cost more to give out than to fill.
+std::uint64_t part_bytes(const CacheOptions& options) {
   constexpr std::uint64_t least = std::uint64_t{128} << 10, most = std::uint64_t{1} << 20;
   constexpr std::uint64_t unit = std::uint64_t{64} << 10;  // whole leaves of content digests
-  const auto share = cache.pool.buffer_bytes() / file::thread_count(cache.options.threads);
+  const auto share = options.pinned_bytes / 8 / file::thread_count(options.threads);
   return std::clamp(share / unit * unit, least, most);
 }
 
@@ -25,7 +25,7 @@ Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& dev
                       const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report) {
   if (wanted.empty()) return MarkPtr();
   const auto feed = choose_feed(file, options.path);
-  const auto plan = plan_transfer(file, wanted, cache.pool.buffer_bytes(), part_bytes(cache));
+  const auto plan = plan_transfer(file, wanted, cache.pool.buffer_bytes(), part_bytes(cache.options));
   PTD_LET(done, run_transfer(file, feed, plan, device, cache.pool,
                              {options.check, cache.options.threads, options.progress}));
   report.loaded_bytes += done.copied_bytes;
