@@ -168,8 +168,23 @@ class Load {
 
   Result<void> make_room() {
     std::erase_if(mine_, [&](std::uint32_t i) { return model_.storages[i].size == 0; });
-    for (const auto& group : group_storages(shared_.file, mine_))
+    PTD_LET(groups, group_storages(shared_.file, mine_));
+    PTD_TRY(check_budget(groups));
+    for (const auto& group : groups)
       PTD_TRY(group.is_on_host ? make_room_on_host(group) : make_room_on_device(group));
+    return {};
+  }
+
+  /// Before anything is allocated.
+  Result<void> check_budget(const std::vector<Group>& groups) const {
+    std::uint64_t room = request_.max_bytes;
+    for (const auto& group : groups) {
+      if (group.bytes > room)
+        return fail(ErrorCode::no_memory, "",
+                    "the load needs more than the " + std::to_string(request_.max_bytes) +
+                        " bytes that it may allocate");
+      room -= group.bytes;
+    }
     return {};
   }
 

@@ -6,16 +6,14 @@
 #include <tuple>
 #include <utility>
 
+#include "wire/checked.hpp"
+
 namespace ptd::cuda {
 namespace {
 
 // Blanks up to this size travel with their neighbours: a copy of its own would take longer than their bytes
 // do.
 constexpr std::uint64_t largest_blank = std::uint64_t{64} << 10;
-
-std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 /// A number for each storage, equal for those that exactly the same methods use: each method splits the sets
 /// before it.
@@ -45,15 +43,21 @@ std::uint64_t place_in_file(const Reader& file, std::uint32_t storage) {
   return content == no_index ? ~std::uint64_t{0} : file.segment_of(content).offset;
 }
 
-void lay_out(const Reader& file, Group& group) {
+// Sizes are the file's word: a few zero storages can claim more than 64 bits count.
+Result<void> lay_out(const Reader& file, Group& group) {
   std::ranges::stable_sort(group.storages, {}, [&](std::uint32_t i) { return place_in_file(file, i); });
-  std::uint64_t end = 0;
+  wire::Maybe end = 0;
   group.offsets.reserve(group.storages.size());
   for (const auto storage : group.storages) {
-    group.offsets.push_back(align_up(end, storage_alignment));
-    end = group.offsets.back() + file.model().storages[storage].size;
+    const auto begin = wire::align_up(end, storage_alignment);
+    end = wire::add(begin, file.model().storages[storage].size);
+    group.offsets.push_back(begin.value_or(0));
   }
-  group.bytes = align_up(end + readable_past_end, storage_alignment);
+  const auto bytes = wire::align_up(wire::add(end, readable_past_end), storage_alignment);
+  if (!bytes)
+    return fail(ErrorCode::no_memory, "", "the file's storages are larger together than any memory");
+  group.bytes = *bytes;
+  return {};
 }
 
 class Planner {
@@ -143,12 +147,17 @@ class Planner {
         extend(static_cast<std::uint64_t>(gap));
         return append(bytes);
       }
-      if (align_up(used_, storage_alignment) + bytes > buffer_bytes_) close_batch();
+      if (next_place() + bytes > buffer_bytes_) close_batch();
     }
     open_batch();
-    used_ = align_up(used_, storage_alignment);
+    used_ = next_place();
     plan_.copies.push_back({used_, address, 0});
     return append(bytes);
+  }
+
+  /// Where another copy may begin in the buffer.
+  [[nodiscard]] std::uint64_t next_place() const {
+    return wire::divide_up(used_, storage_alignment) * storage_alignment;
   }
 
   std::uint64_t append(std::uint64_t bytes) {
@@ -199,7 +208,7 @@ class Planner {
 
 }  // namespace
 
-std::vector<Group> group_storages(const Reader& file, const std::vector<std::uint32_t>& storages) {
+Result<std::vector<Group>> group_storages(const Reader& file, const std::vector<std::uint32_t>& storages) {
   const auto sets = method_sets(file.model());
   std::map<std::tuple<bool, Access, std::uint32_t>, Group> groups;
   for (const auto i : storages) {
@@ -212,7 +221,7 @@ std::vector<Group> group_storages(const Reader& file, const std::vector<std::uin
   std::vector<Group> out;
   out.reserve(groups.size());
   for (auto& [key, group] : groups) {
-    lay_out(file, group);
+    PTD_TRY(lay_out(file, group));
     out.push_back(std::move(group));
   }
   return out;

@@ -31,8 +31,8 @@ struct Group {
 };
 
 /// Groups storages. Mutable ones never share an arena with immutable ones, nor those for host memory with
-/// others. Linear but for sorting.
-std::vector<Group> group_storages(const Reader& file, const std::vector<std::uint32_t>& storages);
+/// others. Linear but for sorting. Error `no_memory` if they are larger than 64 bits count.
+Result<std::vector<Group>> group_storages(const Reader& file, const std::vector<std::uint32_t>& storages);
 
 /// One copy to the device.
 struct Copy {

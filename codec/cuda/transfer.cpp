@@ -10,11 +10,12 @@
 #include "file/ordered.hpp"
 #include "reader/chunk_reader.hpp"
 #include "segment/digest.hpp"
+#include "wire/checked.hpp"
 
 namespace ptd::cuda {
 namespace {
 
-constexpr std::uint64_t digest_bytes = 32;
+constexpr std::uint64_t digest_bytes = sizeof(Digest);
 
 /// Leaf digests of one content, until all have come and give its root.
 class ContentProof {
@@ -24,15 +25,13 @@ class ContentProof {
   /// Hashes a run that begins on a leaf's boundary. True with the last one.
   bool add(std::uint64_t begin, Bytes raw) {
     const std::uint64_t first = begin / segment::leaf_bytes;
-    const std::uint64_t count = (raw.size() + segment::leaf_bytes - 1) / segment::leaf_bytes;
+    const std::uint64_t count = wire::divide_up(raw.size(), segment::leaf_bytes);
     segment::hash_leaves(raw, MutableBytes(leaves_).subspan(first * digest_bytes, count * digest_bytes));
     return left_.fetch_sub(raw.size()) == raw.size();
   }
 
   void make_room(std::uint64_t size) {
-    std::call_once(made_, [&] {
-      leaves_.resize((size + segment::leaf_bytes - 1) / segment::leaf_bytes * digest_bytes);
-    });
+    std::call_once(made_, [&] { leaves_.resize(wire::divide_up(size, segment::leaf_bytes) * digest_bytes); });
   }
 
   /// The root; the leaves are let go.
@@ -81,7 +80,7 @@ class Transfer {
     Step step = Step::untouched;
     PinnedBuffer buffer;
     std::size_t tasks_left = 0;
-    std::uint64_t content_bytes = 0;
+    std::size_t tasks_in_hand = 0;
   };
 
   /// A thread's own.
@@ -138,11 +137,35 @@ class Transfer {
     failed_task_ = task;
     first_failed_ = task;
     failure_ = Failure(std::move(error));
+    for (std::size_t i = 0; i < batches_.size(); ++i) give_up_if_spoiled(i);
+  }
+
+  /// A batch of which a task has failed, or is no longer going to be begun, is never sent. It must not keep
+  /// its buffer: others may be waiting for one. With the lock.
+  void give_up_if_spoiled(std::size_t number) {
+    auto& batch = batches_[number];
+    if (!batch.buffer || batch.tasks_in_hand > 0 || plan_.batches[number].tasks.end <= first_failed_) return;
+    const auto mark = device_.mark();
+    batch.buffer.give_back(mark ? *mark : nullptr);
+    batch.step = BatchState::Step::untouched;  // an earlier task of it may be about to begin
+  }
+
+  void put_down(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    --batches_[number].tasks_in_hand;
+    give_up_if_spoiled(number);
   }
 
   Result<void> do_task(Worker& worker, std::size_t number) {
     const auto& task = plan_.tasks[number];
     PTD_LET(buffer, buffer_of(task.batch));
+    auto done = file::guarded([&] { return fill_all(worker, task, buffer); });
+    if (!done) fail(number, std::move(done.error()));
+    put_down(task.batch);
+    return {};
+  }
+
+  Result<void> fill_all(Worker& worker, const Task& task, MutableBytes buffer) {
     for (auto i = task.fills.begin; i < task.fills.end; ++i) {
       const auto& fill = plan_.fills[i];
       PTD_TRY(do_fill(worker, fill, buffer.subspan(fill.in_buffer, fill.bytes)));
@@ -184,6 +207,7 @@ class Transfer {
     changed_.wait(lock, [&] { return batch.step != Step::taking; });
     if (batch.step == Step::failed)
       return ptd::fail(ErrorCode::no_memory, "", "there is no buffer to copy from");
+    ++batch.tasks_in_hand;
     return batch.buffer.bytes();
   }
 

@@ -288,6 +288,64 @@ TEST(CudaLoader, DamageIsRefusedWithTheFirstFault) {
   }
 }
 
+// Buffers that failed are not kept from threads that wait for one.
+TEST(CudaLoader, DamageEverywhereEndsTheLoad) {
+  Writer writer;
+  put(writer, "w", noise(40 * mib, 1));
+  Buffer bad = written(writer, options_of(false, 0, 20));
+  const auto place = opened(bad).layout().segments[0].offset;
+  for (std::uint64_t chunk = 0; chunk < 40; ++chunk) bad[place + chunk * mib + 5] ^= std::byte{1};
+  auto options = Bench::small();
+  options.buffer_bytes = 4 * mib;
+  options.threads = 32;
+  for (int i = 0; i < 20; ++i) {
+    Bench bench(options);
+    const auto weights = bench.open(bad).load({});
+    ASSERT_EQ(rule_of(weights), "chunk-data CHK-6");
+    EXPECT_EQ(*weights.error().offset, place);
+  }
+}
+
+// Each task is a buffer of its own here, and there are more threads than buffers.
+TEST(CudaLoader, DamagedChunksAsLargeAsBuffersEndTheLoad) {
+  Writer writer;
+  put(writer, "w", noise(64 * mib, 1));
+  Buffer bad = written(writer, options_of(false, 0, 22));
+  const auto place = opened(bad).layout().segments[0].offset;
+  for (std::uint64_t chunk = 0; chunk < 16; ++chunk) bad[place + chunk * 4 * mib + 5] ^= std::byte{1};
+  auto options = Bench::small();
+  options.buffer_bytes = 4 * mib;
+  options.threads = 16;
+  for (int i = 0; i < 10; ++i) {
+    Bench bench(options);
+    EXPECT_EQ(rule_of(bench.open(bad).load({})), "chunk-data CHK-6");
+    EXPECT_EQ(bench.driver->gpu().used(), 0U);
+  }
+}
+
+// What a file claims is added up with care, and no more is allocated than the caller allows.
+TEST(CudaLoader, ClaimsOfHugeStoragesAreRefused) {
+  Writer writer;
+  for (int i = 0; i < 16; ++i) {
+    const auto storage = must(writer.add_storage(
+        {limits::max_bytes, nullptr, Access::mutable_, Origin::stored, Placement::any, std::to_string(i)}));
+    must(writer.add_tensor(view_of(storage, std::to_string(i), 8)));
+  }
+  put(writer, "w", noise(1000));
+  Bench bench;
+  const auto model = bench.open(written(writer));
+  EXPECT_EQ(code_of(model.load({})), "no-memory");
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+
+  const auto small = bench.open(two_methods());
+  LoadRequest request;
+  request.max_bytes = 4 * mib;
+  EXPECT_EQ(code_of(small.load(request)), "no-memory");
+  EXPECT_EQ(bench.driver->faults.calls("allocate"), 0);
+  request.max_bytes = 5 * mib;
+  expect_loaded(small, must(small.load(request)));
+}
+
 TEST(CudaLoader, ProvingFindsWhatHashesOfChunksDoNot) {
   Writer writer;
   put(writer, "w", noise(300'000, 1));

@@ -92,7 +92,9 @@ struct LoadRequest {
   const State* state = nullptr;        ///< whose mutable storages; null: a new one
   std::vector<Placed> external;        ///< one for each external storage that is bound: the caller's bytes
   std::vector<Placed> into;  ///< load these storages to these addresses; they are shared with nobody
-  const Allocator* allocator = nullptr;  ///< null: cudaMalloc
+  const Allocator* allocator = nullptr;         ///< null: cudaMalloc
+  std::uint64_t max_bytes = ~std::uint64_t{0};  ///< that the load may allocate, on the device and the host: a
+                                                ///< small file can ask for any amount of zeros
   Check check = Check::chunks;
   ReadPath path = ReadPath::automatic;
   Progress progress;  ///< bytes of content that have been read, of those that have to be; false cancels
