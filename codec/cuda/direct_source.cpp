@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "file/failure.hpp"
 #include "file/fd.hpp"
 #include "file/transfer.hpp"
+#include "wire/checked.hpp"
 
 namespace ptd::cuda {
 namespace {
@@ -19,22 +19,6 @@ constexpr std::uint64_t block = 4096;  // a multiple of every device's
 
 struct AlignedDelete {
   void operator()(std::byte* memory) const noexcept { ::operator delete (memory, std::align_val_t{block}); }
-};
-
-/// Memory for one read at a time of the thread that has it.
-class Scratch {
- public:
-  MutableBytes get(std::uint64_t bytes) {
-    if (bytes > size_) {
-      memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{block})));
-      size_ = bytes;
-    }
-    return {memory_.get(), bytes};
-  }
-
- private:
-  std::unique_ptr<std::byte, AlignedDelete> memory_;
-  std::uint64_t size_ = 0;
 };
 
 class DirectSource final : public ByteSource {
@@ -53,10 +37,10 @@ class DirectSource final : public ByteSource {
  private:
   Result<void> read_blocks(std::uint64_t offset, MutableBytes destination) const {
     const auto begin = offset / block * block;
-    const auto end = std::min((offset + destination.size() + block - 1) / block * block,
-                              (size_ + block - 1) / block * block);
-    Scratch scratch;
-    const auto blocks = scratch.get(end - begin);
+    const auto end = wire::divide_up(offset + destination.size(), block) * block;
+    const std::unique_ptr<std::byte, AlignedDelete> memory(
+        static_cast<std::byte*>(::operator new (end - begin, std::align_val_t{block})));
+    const MutableBytes blocks(memory.get(), end - begin);
     const auto moved = file::transfer(::pread, file_.get(), begin, blocks);
     const auto wanted = offset + destination.size() - begin;
     if (moved.done < wanted) return file::read_result(moved, begin, wanted, label_);

@@ -274,6 +274,26 @@ inline Layout rich_layout() {
 
 // --- Random models ----------------------------------------------------------------------------
 
+/// Puts contents in the order of their digests, as files have them, with all that refers to them. Gives where
+/// each was before.
+inline std::vector<std::uint32_t> sort_contents(Model& model) {
+  const auto before = model.contents;
+  std::vector<std::uint32_t> order(before.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return before[i].digest; });
+  std::vector<std::uint32_t> place(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    model.contents[i] = before[order[i]];
+  }
+  const auto move = [&](std::uint32_t& content) {
+    if (content != no_index) content = place[content];
+  };
+  for (auto& storage : model.storages) move(storage.content);
+  for (auto& blob : model.blobs) move(blob.content);
+  return order;
+}
+
 /// Where random models come from: a number below the argument, or any number if that is 0.
 using Below = std::function<std::uint64_t(std::uint64_t)>;
 
@@ -297,7 +317,8 @@ class ModelMaker {
       out_.model.methods.push_back({out_.text(name), {}, {}, {}, metadata()});
     make_tensors();
     size_storages();
-    sort_contents();
+    out_.model.contents = contents_;
+    sort_contents(out_.model);
     for (std::uint32_t i = 0; i < out_.model.methods.size(); ++i) bind(i);
     out_.model.metadata = metadata();
     return std::move(out_);
@@ -535,22 +556,6 @@ class ModelMaker {
       storage.placement = static_cast<Placement>(1 + below(3));
       out_.model.storages.push_back(storage);
     }
-  }
-
-  void sort_contents() {
-    std::vector<std::uint32_t> order(contents_.size());
-    std::iota(order.begin(), order.end(), 0U);
-    std::ranges::sort(order, {}, [&](std::uint32_t i) { return contents_[i].digest; });
-    std::vector<std::uint32_t> place(contents_.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      place[order[i]] = i;
-      out_.model.contents.push_back(contents_[order[i]]);
-    }
-    const auto move = [&](std::uint32_t& content) {
-      if (content != no_index) content = place[content];
-    };
-    for (auto& storage : out_.model.storages) move(storage.content);
-    for (auto& blob : out_.model.blobs) move(blob.content);
   }
 
   std::vector<std::uint32_t> any_of(std::size_t count) {

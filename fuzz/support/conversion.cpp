@@ -13,12 +13,12 @@ namespace {
 // as it takes.
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 24;
 
-bool stops_early(std::uint64_t, std::uint64_t total) { return total <= max_bytes; }
+bool is_small_enough(std::uint64_t, std::uint64_t total) { return total <= max_bytes; }
 
 std::optional<std::vector<std::byte>> written(Writer& writer) {
   WriteOptions options;
   options.threads = 1;
-  options.progress = stops_early;
+  options.progress = is_small_enough;
   std::vector<std::byte> bytes;
   if (!succeeded(writer.write(bytes, options))) return std::nullopt;
   return bytes;

@@ -26,10 +26,6 @@ bool is_canonical(Words words) {
   return reader.isCanonical();
 }
 
-model::Version version_of(const auto& message, std::uint64_t features) {
-  return {message.major, message.minor, features};
-}
-
 void require_same(Words words, const Result<std::vector<std::uint64_t>>& encoded) {
   require_success(encoded, "what was read can be written");
   require(std::ranges::equal(*encoded, words), "a value has one encoding");
@@ -45,7 +41,7 @@ void check_model(Words words, Unknown unknown) {
   const auto model = wire::decode_model(words);
   require_success(model, "an accepted model is decoded");
   if (unknown == Unknown::refused) require_same(words, wire::encode_model(*model));
-  if (succeeded(model::check_model(*model, version_of(*model, model->required_features))))
+  if (succeeded(model::check_model(*model, {model->major, model->minor, model->required_features})))
     require_within_limits(*model);
 }
 

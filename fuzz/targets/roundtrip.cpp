@@ -2,8 +2,6 @@
 //
 // A random model with contents: put together by hand, read, written by the writer, read again. Input:
 // decisions.
-#include <numeric>
-
 #include "segment/digest.hpp"
 #include "support/assemble.hpp"
 #include "support/choices.hpp"
@@ -41,21 +39,8 @@ std::vector<Buffer> fill(Sample& sample, Choices& choices) {
     unsorted.push_back(make_content(content.size, unsorted.size(), choices));
     content.digest = segment::content_digest(unsorted.back());
   }
-  std::vector<std::uint32_t> order(unsorted.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, {}, [&](std::uint32_t i) { return model.contents[i].digest; });
-  std::vector<std::uint32_t> place(order.size());
   std::vector<Buffer> contents;
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = i;
-    contents.push_back(std::move(unsorted[order[i]]));
-  }
-  std::ranges::sort(model.contents, {}, &Content::digest);
-  const auto move = [&](std::uint32_t& content) {
-    if (content != no_index) content = place[content];
-  };
-  for (auto& storage : model.storages) move(storage.content);
-  for (auto& blob : model.blobs) move(blob.content);
+  for (const auto i : samples::sort_contents(model)) contents.push_back(std::move(unsorted[i]));
   return contents;
 }
 

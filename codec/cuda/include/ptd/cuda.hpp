@@ -41,12 +41,10 @@
 #include <vector>
 
 struct CUstream_st;  // cudaStream_t is a pointer to it
-struct CUevent_st;
 
 namespace ptd::cuda {
 
 using Stream = CUstream_st*;
-using Event = CUevent_st*;
 
 /// How much of what arrives is compared with what the file says.
 enum class Check : std::uint8_t {
