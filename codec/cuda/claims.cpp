@@ -92,6 +92,7 @@ void Claims::forget(const ArrivalPtr& arrival) {
   for (auto& memory : out_.memories) {
     if (!memory || memory->arrival != arrival) continue;
     --out_.report.reused_storages;
+    --out_.report.awaited_storages;  // it has ended since it was claimed
     out_.report.reused_bytes -= memory->bytes;
     memory = nullptr;
   }

@@ -83,6 +83,7 @@ Result<PinnedBuffer> PinnedPool::make(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (memory == nullptr) {
     --made_;
+    freed_.notify_all();  // whoever waits for a buffer may now make one, or be told that it cannot
     return fail(ErrorCode::no_memory, "", "not enough memory for a buffer to copy from");
   }
   pageable_.push_back(memory);

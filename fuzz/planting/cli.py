@@ -36,7 +36,7 @@ def _minutes(text: str) -> float:
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser(
-        prog="fuzz/planted.py", epilog=_EPILOG,
+        prog="./dev fuzz planted", epilog=_EPILOG,
         description="Removes one check of the codec at a time and measures how long its fuzz target takes to notice.")
     add = result.add_argument
     add("faults", nargs="*", metavar="NAME", help="the faults to plant; default: all")
@@ -57,6 +57,7 @@ def _check(faults: list[Fault]) -> int:
     for name, refusal in refusals.items():
         if refusal is not None:
             print(f"{name}: {refusal}", file=sys.stderr)
+    print(f"{sum(refusal is None for refusal in refusals.values())} of {len(refusals)} patches apply")
     return FOUND if any(refusal is not None for refusal in refusals.values()) else GOOD
 
 
@@ -109,8 +110,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         with interrupt.listening(), locked(_WORK / "lock"):
             return _hunt(faults, args.minutes)
     except Trouble as error:
-        print(f"fuzz/planted.py: {error}", file=sys.stderr)
+        print(f"dev fuzz planted: {error}", file=sys.stderr)
         return error.code
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"fuzz/planted.py: {error}", file=sys.stderr)
+        print(f"dev fuzz planted: {error}", file=sys.stderr)
         return BROKEN
