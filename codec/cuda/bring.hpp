@@ -4,13 +4,14 @@
 #pragma once
 
 #include "cuda/inner.hpp"
-#include "cuda/placement.hpp"
+#include "cuda/transfer_plan.hpp"
 
 namespace ptd::cuda {
 
 struct BringOptions {
   Check check = Check::chunks;
   ReadPath path = ReadPath::automatic;
+  bool is_coded = false;  ///< the file has bytes to decode
   Progress progress;
 };
 

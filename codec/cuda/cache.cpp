@@ -39,7 +39,7 @@ Result<CachePtr> make_cache(const CacheOptions& options, DriverPtr driver) {
 }
 
 LoadedModel::Inner::Inner(CachePtr in, Reader opened) : cache(std::move(in)), file(std::move(opened)) {
-  scope = cache->index.scope_of(key_of(file));
+  scope = cache->index.scope_of(key_of(file), file);
 }
 
 WeightCache::WeightCache(std::shared_ptr<Inner> inner) : inner_(std::move(inner)) {}

@@ -4,43 +4,33 @@
 #include <algorithm>
 
 namespace ptd::cuda {
-namespace {
 
-bool serves(const MemoryPtr& memory, const StorageKey& key, Check check) {
-  return memory && memory->check >= check && memory->bytes == key.bytes && memory->device == key.device &&
-         !memory->arrival->has_failed();
-}
-
-}  // namespace
-
-std::uint64_t StorageIndex::scope_of(const FileKey& file) {
+ScopePtr StorageIndex::scope_of(const FileKey& key, const Reader& file) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = scopes_.find(key);
+    if (found != scopes_.end())
+      if (auto scope = found->second.lock()) return scope;
+  }
+  auto made = std::make_shared<FileScope>(file);  // takes its time, so without the lock
   const std::lock_guard lock(mutex_);
-  return scopes_.try_emplace(file, StorageKey::proven + 1 + scopes_.size()).first->second;
+  auto& entry = scopes_[key];
+  if (auto other = entry.lock()) return other;
+  entry = made;
+  std::erase_if(scopes_, [](const auto& scope) { return scope.second.expired(); });
+  return made;
 }
 
-MemoryPtr StorageIndex::find(const StorageKey& in_file, Check check, MemoryPtr (&unfit)[2]) const {
-  auto proven = in_file;
-  proven.scope = StorageKey::proven;
-  for (const auto& key : {in_file, proven}) {
-    const auto found = memories_.find(key);
-    if (found == memories_.end()) continue;
-    auto memory = found->second.lock();
-    if (serves(memory, key, check)) return memory;
-    unfit[key.scope == StorageKey::proven ? 1 : 0] = std::move(memory);
-  }
-  return nullptr;
+MemoryPtr StorageIndex::find_proven(const ProvenKey& key) const {
+  const auto found = proven_.find(key);
+  return found == proven_.end() ? nullptr : found->second.lock();
 }
 
-void StorageIndex::enter(const StorageKey& in_file, Check check, const MemoryPtr& memory) {
-  memories_[in_file] = memory;
-  if (check == Check::content) {
-    auto proven = in_file;
-    proven.scope = StorageKey::proven;
-    memories_[proven] = memory;
-  }
-  if (memories_.size() < sweep_at_) return;
-  std::erase_if(memories_, [](const auto& entry) { return entry.second.expired(); });
-  sweep_at_ = std::max<std::size_t>(1024, 2 * memories_.size());
+void StorageIndex::enter_proven(const ProvenKey& key, const MemoryPtr& memory) {
+  proven_[key] = memory;
+  if (proven_.size() < sweep_at_) return;
+  std::erase_if(proven_, [](const auto& entry) { return entry.second.expired(); });
+  sweep_at_ = std::max<std::size_t>(1024, 2 * proven_.size());
 }
 
 }  // namespace ptd::cuda

@@ -10,31 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cuda/layout.hpp"
 #include "cuda/memory.hpp"
 
 namespace ptd::cuda {
-
-/// What makes two storages one. `scope` is the file that says so, or `proven` if the bytes were hashed here.
-struct StorageKey {
-  static constexpr std::uint64_t proven = 0;
-  std::uint64_t scope = proven;
-  Digest digest{};  ///< of the content; all zero for none, which is no content's
-  std::uint64_t content_bytes = 0;
-  std::uint64_t bytes = 0;  ///< of the storage
-  int device = 0;
-
-  friend bool operator==(const StorageKey&, const StorageKey&) = default;
-};
-
-struct StorageKeyHash {
-  /// Digests are as random as hashes get; what differs besides is mixed in.
-  std::size_t operator()(const StorageKey& key) const noexcept {
-    std::uint64_t hash = 0;
-    std::memcpy(&hash, key.digest.data(), sizeof hash);
-    return hash ^ (key.bytes * 0x9E3779B97F4A7C15U) ^ (key.scope << 40U) ^
-           static_cast<std::uint64_t>(key.device);
-  }
-};
 
 /// A file, as far as its bytes are taken to stay the same.
 struct FileKey {
@@ -48,42 +27,56 @@ struct FileKey {
   friend bool operator<(const FileKey& a, const FileKey& b) { return a.tied() < b.tied(); }
 };
 
-/// Thread-safe. Keeps nothing alive.
+/// One file, however often it is opened: what belongs together in it, and where its storages are.
+struct FileScope {
+  using Places = std::vector<std::weak_ptr<StorageMemory>>;  ///< by storage, at its twin
+
+  explicit FileScope(const Reader& file) : layout(lay_out(file)) {}
+  const Layout layout;
+  std::map<int, Places> places;  ///< by device; the index's lock guards it
+};
+
+using ScopePtr = std::shared_ptr<FileScope>;
+
+/// What makes storages of several files one: the bytes were hashed here, and the digest is this.
+struct ProvenKey {
+  Digest digest{};
+  std::uint64_t content_bytes = 0;
+  std::uint64_t bytes = 0;  ///< of the storage
+  int device = 0;
+
+  friend bool operator==(const ProvenKey&, const ProvenKey&) = default;
+};
+
+struct ProvenKeyHash {
+  /// Digests are as random as hashes get; what differs besides is mixed in.
+  std::size_t operator()(const ProvenKey& key) const noexcept {
+    std::uint64_t hash = 0;
+    std::memcpy(&hash, key.digest.data(), sizeof hash);
+    return hash ^ (key.bytes * 0x9E3779B97F4A7C15U) ^ static_cast<std::uint64_t>(key.device);
+  }
+};
+
+/// Keeps nothing alive.
 class StorageIndex {
  public:
-  /// The scope of a file: equal for equal keys, and never `proven`.
-  std::uint64_t scope_of(const FileKey& file);
+  /// The same object for equal keys, for as long as anybody keeps it.
+  ScopePtr scope_of(const FileKey& key, const Reader& file);
 
-  /// What a load gets for a storage: memory that is there or on its way, or the order to bring it.
-  struct Claim {
-    MemoryPtr memory;
-    bool is_mine = false;  ///< the caller brings it
-  };
+  /// A load claims all that it wants in one go, so that of two loads at once one brings and the other finds.
+  /// Nothing is allocated on a device, read or copied meanwhile.
+  [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
 
-  /// Finds memory whose bytes are checked at least as much, under the file's key or the proven one; else
-  /// enters what `make` gives under the file's key, and under the proven one if it is going to be proven. Of
-  /// two askers at once, one brings.
-  template <class Make>
-  Claim claim(const StorageKey& in_file, Check check, Make make) {
-    // What is found may turn out to have lost its last other user: it must not go while the lock is held.
-    MemoryPtr unfit[2];
-    const std::lock_guard lock(mutex_);
-    if (auto found = find(in_file, check, unfit)) return {std::move(found), false};
-    MemoryPtr made = make();
-    enter(in_file, check, made);
-    return {std::move(made), true};
-  }
+  // With the lock.
+  [[nodiscard]] bool has_proven() const noexcept { return !proven_.empty(); }
+  [[nodiscard]] MemoryPtr find_proven(const ProvenKey& key) const;
+  void enter_proven(const ProvenKey& key, const MemoryPtr& memory);
 
  private:
-  using Memories = std::unordered_map<StorageKey, std::weak_ptr<StorageMemory>, StorageKeyHash>;
-
-  MemoryPtr find(const StorageKey& in_file, Check check, MemoryPtr (&unfit)[2]) const;
-  void enter(const StorageKey& in_file, Check check, const MemoryPtr& memory);
-
   std::mutex mutex_;
-  Memories memories_;
+  std::map<FileKey, std::weak_ptr<FileScope>> scopes_;
+  std::unordered_map<ProvenKey, std::weak_ptr<StorageMemory>, ProvenKeyHash> proven_;
   std::size_t sweep_at_ = 1024;  ///< entries at which those whose memory is gone are forgotten
-  std::map<FileKey, std::uint64_t> scopes_;
 };
 
 }  // namespace ptd::cuda

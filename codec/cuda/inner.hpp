@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <ptd/cuda.hpp>
-#include <unordered_map>
 
 #include "cuda/device.hpp"
 #include "cuda/feed.hpp"
@@ -37,12 +36,7 @@ Result<CachePtr> make_cache(const CacheOptions& options, DriverPtr driver);
 struct LoadedModel::Inner {
   CachePtr cache;
   Reader file;
-  std::uint64_t scope = 0;  ///< in the index
-
-  /// Where this model's immutable storages were found last, by device and storage: to ask the index for each
-  /// takes too long where there are very many.
-  mutable std::mutex known_mutex;
-  mutable std::map<int, std::vector<std::weak_ptr<StorageMemory>>> known;
+  ScopePtr scope;
 
   Inner(CachePtr in, Reader opened);
 };
@@ -51,20 +45,21 @@ using LoadedModelPtr = std::shared_ptr<const LoadedModel::Inner>;
 
 /// The mutable storages of one session, by device. Their memory is made by whichever load first binds them.
 struct State::Inner {
-  std::uint64_t scope = 0;  ///< of the model that it belongs to
+  ScopePtr scope;  ///< of the model that it belongs to
   CachePtr cache;
   Reader file;
   std::mutex mutex;
   std::map<std::pair<int, std::uint32_t>, MemoryPtr> memories;  ///< by device and storage
 
-  Inner(std::uint64_t of, CachePtr in, Reader opened)
-      : scope(of), cache(std::move(in)), file(std::move(opened)) {}
+  Inner(ScopePtr of, CachePtr in, Reader opened)
+      : scope(std::move(of)), cache(std::move(in)), file(std::move(opened)) {}
 };
 
 using StatePtr = std::shared_ptr<State::Inner>;
 
 struct Weights::Inner {
   Reader file;
+  ScopePtr scope;  ///< kept, so that whoever opens the file again finds what is here
   int device = 0;
   std::vector<std::uint32_t> methods;
   StatePtr state;
@@ -73,7 +68,7 @@ struct Weights::Inner {
   std::vector<MarkPtr> marks;       ///< behind the copies of everything held
   LoadReport report;
 
-  explicit Inner(Reader opened) : file(std::move(opened)) {}
+  Inner(Reader opened, ScopePtr of) : file(std::move(opened)), scope(std::move(of)) {}
 };
 
 }  // namespace ptd::cuda

@@ -17,7 +17,7 @@ class Load {
         cache_(*model->cache),
         model_(model->file.model()),
         request_(request),
-        out_(std::make_shared<Weights::Inner>(model->file)),
+        out_(std::make_shared<Weights::Inner>(model->file, model->scope)),
         claims_(shared_, request_, *out_) {
     out_->device = request.device;
     out_->methods = request.methods;
@@ -67,11 +67,11 @@ class Load {
     for (const auto method : request_.methods)
       for (const auto tensor : model_.methods[method].tensors) out_->holds_tensor[tensor] = true;
     out_->memories.resize(model_.storages.size());
-    std::vector<bool> is_wanted(model_.storages.size());
+    is_wanted_.resize(model_.storages.size());
     for (std::uint32_t i = 0; i < model_.tensors.size(); ++i)
-      if (out_->holds_tensor[i]) is_wanted[model_.tensors[i].storage] = true;
-    for (std::uint32_t i = 0; i < is_wanted.size(); ++i)
-      if (is_wanted[i]) storages_.push_back(i);
+      if (out_->holds_tensor[i]) is_wanted_[model_.tensors[i].storage] = true;
+    for (const auto i : shared_.scope->layout.order)
+      if (is_wanted_[i]) storages_.push_back(i);
     out_->report.storages = storages_.size();
   }
 
@@ -83,23 +83,28 @@ class Load {
   }
 
   Result<void> check_placed(const Placed& placed) const {
-    if (!std::ranges::binary_search(storages_, placed.storage))
+    if (placed.storage >= is_wanted_.size() || !is_wanted_[placed.storage])
       return bad_memory(placed, "is for none that this load wants");
     if (out_->memories[placed.storage]) return bad_memory(placed, "is given twice");
-    const auto size = model_.storages[placed.storage].size;
+    const auto& spec = model_.storages[placed.storage];
+    const auto size = spec.size;
     if (placed.bytes < size)
       return bad_memory(placed,
                         "has " + std::to_string(placed.bytes) + " bytes; it needs " + std::to_string(size));
     if (reinterpret_cast<std::uintptr_t>(placed.memory) % storage_alignment != 0)
       return bad_memory(placed, "is not aligned to 256 bytes");
-    if (size > 0 && !device_->owns(placed.memory, size))
+    if (size > 0 && spec.placement != Placement::host && !device_->owns(placed.memory, size))
       return bad_memory(placed, "is not memory of the device");
     return {};
   }
 
   [[nodiscard]] MemoryPtr caller_memory(const Placed& placed, ArrivalPtr arrival) const {
-    auto memory = make_memory(model_.storages[placed.storage].size, request_.device, request_.check,
-                              std::move(arrival), nullptr);
+    const auto block = std::make_shared<Block>();
+    const bool is_on_host = model_.storages[placed.storage].placement == Placement::host;
+    block->device = is_on_host ? host_memory : request_.device;
+    block->check = request_.check;
+    block->arrival = std::move(arrival);
+    auto memory = add_storage(block, placed.storage, model_.storages[placed.storage].size);
     memory->data = static_cast<std::byte*>(placed.memory);
     return memory;
   }
@@ -125,6 +130,8 @@ class Load {
   Result<void> take_destinations() {
     for (const auto& placed : request_.into) {
       PTD_TRY(check_placed(placed));
+      if (model_.storages[placed.storage].placement == Placement::host)
+        return bad_memory(placed, "is of a device, but the file wants the storage in host memory");
       out_->memories[placed.storage] = caller_memory(placed, arrival_);
       if (model_.storages[placed.storage].access == Access::mutable_) PTD_TRY(give_to_state(placed.storage));
       wanted_.push_back({placed.storage, static_cast<std::byte*>(placed.memory), false});
@@ -135,7 +142,7 @@ class Load {
   Result<void> give_to_state(std::uint32_t storage) {
     const std::lock_guard lock(out_->state->mutex);
     auto& memory = out_->state->memories[{request_.device, storage}];
-    if (memory && !memory->arrival->has_failed())
+    if (memory && !memory->block->arrival->has_failed())
       return fail_on(ErrorCode::argument, "", tensor_in(storage),
                      "the state has memory for it on this device already");
     memory = out_->memories[storage];
@@ -152,69 +159,61 @@ class Load {
   /// Claims everything before it waits for anything, and brings what it has claimed before it waits for
   /// others: so no two loads wait for each other. False if what another owed has to be claimed again.
   Result<bool> claim_and_bring() {
-    mine_.clear();
-    claims_.claim(storages_, arrival_, mine_);
-    misses_ += mine_.size();
-    PTD_TRY(make_room());
+    const auto blocks = claims_.claim(storages_, arrival_);
+    for (const auto& block : blocks) misses_ += block->storages.size();
+    PTD_TRY(make_room(blocks));
     PTD_LET(mark, bring(cache_, shared_.file, *device_, wanted_,
-                        {request_.check, request_.path, request_.progress}, out_->report));
-    for (const auto& arena : arenas_) arena->set_mark(mark);
-    arenas_.clear();
+                        {request_.check, request_.path, shared_.scope->layout.is_coded, request_.progress},
+                        out_->report));
+    for (const auto& block : blocks)
+      if (block->arena) block->arena->set_mark(mark);
     arrival_->succeed(mark);
     arrivals_.push_back(std::exchange(arrival_, std::make_shared<Arrival>()));
     wanted_.clear();
     return claims_.wait_for_others(storages_);
   }
 
-  Result<void> make_room() {
-    std::erase_if(mine_, [&](std::uint32_t i) { return model_.storages[i].size == 0; });
-    PTD_LET(groups, group_storages(shared_.file, mine_));
-    PTD_TRY(check_budget(groups));
-    for (const auto& group : groups)
-      PTD_TRY(group.is_on_host ? make_room_on_host(group) : make_room_on_device(group));
+  Result<void> make_room(const std::vector<BlockPtr>& blocks) {
+    PTD_LET(sizes, sizes_of(blocks));
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (sizes[i] > 0) PTD_TRY(make_room(*blocks[i], sizes[i]));
     return {};
   }
 
-  /// Before anything is allocated.
-  Result<void> check_budget(const std::vector<Group>& groups) const {
+  /// Of their arenas; all before anything is allocated.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> sizes_of(const std::vector<BlockPtr>& blocks) const {
+    std::vector<std::uint64_t> sizes;
     std::uint64_t room = request_.max_bytes;
-    for (const auto& group : groups) {
-      if (group.bytes > room)
+    for (const auto& block : blocks) {
+      PTD_LET(bytes, block->lay_out());
+      if (bytes > room)
         return fail(ErrorCode::no_memory, "",
                     "the load needs more than the " + std::to_string(request_.max_bytes) +
                         " bytes that it may allocate");
-      room -= group.bytes;
+      room -= bytes;
+      sizes.push_back(bytes);
     }
+    return sizes;
+  }
+
+  Result<void> make_room(Block& block, std::uint64_t bytes) {
+    if (block.device == host_memory) return make_room_on_host(block, bytes);
+    PTD_LET(arena, Arena::make(device_, bytes, request_.allocator, cache_.ledger));
+    out_->report.allocated_bytes += bytes;
+    block.place(arena);
+    for (const auto& memory : block.storages)
+      if (memory.bytes > 0) wanted_.push_back({memory.storage, memory.data, true});
     return {};
   }
 
-  Result<void> make_room_on_device(const Group& group) {
-    PTD_LET(arena, Arena::make(device_, group.bytes, request_.allocator, cache_.ledger));
-    out_->report.allocated_bytes += group.bytes;
-    arenas_.push_back(arena);
-    place(group, arena);
-    for (const auto storage : group.storages)
-      wanted_.push_back({storage, out_->memories[storage]->data, true});
-    return {};
-  }
-
-  Result<void> make_room_on_host(const Group& group) {
-    PTD_LET(arena, Arena::make_on_host(group.bytes));
-    place(group, arena);
+  Result<void> make_room_on_host(Block& block, std::uint64_t bytes) {
+    PTD_LET(arena, Arena::make_on_host(bytes));
+    block.place(arena);
     const ReadOptions options{.check = request_.check != Check::none, .threads = cache_.options.threads};
-    for (const auto storage : group.storages) {
-      const auto& memory = *out_->memories[storage];
-      PTD_TRY(shared_.file.read_storage(storage, 0, {memory.data, memory.bytes}, options));
-    }
+    for (const auto& memory : block.storages)
+      if (memory.bytes > 0)
+        PTD_TRY(shared_.file.read_storage(memory.storage, 0, {memory.data, memory.bytes}, options));
     return {};
-  }
-
-  void place(const Group& group, const ArenaPtr& arena) {
-    for (std::size_t i = 0; i < group.storages.size(); ++i) {
-      auto& memory = *out_->memories[group.storages[i]];
-      memory.arena = arena;
-      memory.data = arena->base() + group.offsets[i];
-    }
   }
 
   // --- the end -------------------------------------------------------------------------------------------
@@ -245,9 +244,8 @@ class Load {
   DevicePtr device_;
   ArrivalPtr arrival_ = std::make_shared<Arrival>();  ///< of what is being brought
   std::vector<ArrivalPtr> arrivals_;                  ///< of what was
-  std::vector<std::uint32_t> storages_;               ///< wanted, ascending
-  std::vector<std::uint32_t> mine_;                   ///< of these, to be brought into arenas
-  std::vector<ArenaPtr> arenas_;                      ///< made for what is being brought
+  std::vector<bool> is_wanted_;                       ///< by storage
+  std::vector<std::uint32_t> storages_;               ///< wanted, in the order of the file
   std::vector<Wanted> wanted_;                        ///< where bytes go on the device
   std::uint64_t misses_ = 0;
 };

@@ -3,10 +3,10 @@
 
 #include <new>
 
+#include "wire/checked.hpp"
+
 namespace ptd::cuda {
 namespace {
-
-constexpr std::uint64_t alignment = 256;
 
 Failure bad_allocator(std::string_view what) {
   return fail(ErrorCode::argument, "", "the allocator's memory " + std::string(what));
@@ -16,7 +16,7 @@ Result<void> check_allocated(const Device& device, const void* memory, std::uint
   if (memory == nullptr)
     return fail(ErrorCode::no_memory, "",
                 "the allocator has no " + std::to_string(bytes) + " bytes of device memory");
-  if (reinterpret_cast<std::uintptr_t>(memory) % alignment != 0)
+  if (reinterpret_cast<std::uintptr_t>(memory) % storage_alignment != 0)
     return bad_allocator("is not aligned to 256 bytes");
   if (!device.owns(memory, bytes)) return bad_allocator("is not memory of the device, or not enough of it");
   return {};
@@ -50,12 +50,12 @@ Result<ArenaPtr> Arena::make(const DevicePtr& device, std::uint64_t bytes, const
 }
 
 Result<ArenaPtr> Arena::make_on_host(std::uint64_t bytes) {
-  auto* memory = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+  auto* memory = ::operator new (bytes, std::align_val_t{storage_alignment}, std::nothrow);
   if (memory == nullptr)
     return fail(ErrorCode::no_memory, "",
                 "not enough memory for " + std::to_string(bytes) + " bytes of storages");
   const auto release = [](void* base, std::uint64_t) {
-    ::operator delete (base, std::align_val_t{alignment});
+    ::operator delete (base, std::align_val_t{storage_alignment});
   };
   return ArenaPtr(new Arena(static_cast<std::byte*>(memory), bytes, release, nullptr));
 }
@@ -88,30 +88,51 @@ Result<MarkPtr> Arrival::wait() const {
   return *outcome_;
 }
 
-StorageMemory::~StorageMemory() {
+Block::~Block() {
   if (ledger)
     ledger->change([&](CacheCounters& now) {
-      --now.storages;
-      now.storage_bytes -= bytes;
+      now.storages -= counted_;
+      now.storage_bytes -= counted_bytes_;
     });
   if (arena || !arrival || arrival->is_pending()) return;
   // Memory of the caller's: nothing may still be on its way to it.
   if (const auto mark = arrival->wait(); mark && *mark) static_cast<void>((*mark)->wait());
 }
 
-MemoryPtr make_memory(std::uint64_t bytes, int device, Check check, ArrivalPtr arrival, LedgerPtr ledger) {
-  auto memory = std::make_shared<StorageMemory>();
-  memory->bytes = bytes;
-  memory->device = device;
-  memory->check = check;
-  memory->arrival = std::move(arrival);
-  memory->ledger = std::move(ledger);
-  if (memory->ledger)
-    memory->ledger->change([&](CacheCounters& now) {
-      ++now.storages;
-      now.storage_bytes += bytes;
-    });
-  return memory;
+Result<std::uint64_t> Block::lay_out() {
+  wire::Maybe end = 0;
+  for (auto& storage : storages) {
+    const auto begin = wire::align_up(end, storage_alignment);
+    end = wire::add(begin, storage.bytes);
+    storage.offset = begin.value_or(0);
+  }
+  if (end == 0U) return 0U;
+  const auto bytes = wire::align_up(wire::add(end, readable_past_end), storage_alignment);
+  if (!bytes)
+    return fail(ErrorCode::no_memory, "", "the file's storages are larger together than any memory");
+  return *bytes;
+}
+
+void Block::place(ArenaPtr in) {
+  arena = std::move(in);
+  for (auto& storage : storages) storage.data = arena->base() + storage.offset;
+}
+
+void Block::count() {
+  counted_ = storages.size();
+  for (const auto& storage : storages) counted_bytes_ += storage.bytes;
+  ledger->change([&](CacheCounters& now) {
+    now.storages += counted_;
+    now.storage_bytes += counted_bytes_;
+  });
+}
+
+MemoryPtr add_storage(const BlockPtr& block, std::uint32_t storage, std::uint64_t bytes) {
+  auto& added = block->storages.emplace_back();
+  added.storage = storage;
+  added.bytes = bytes;
+  added.block = block.get();
+  return {block, &added};
 }
 
 }  // namespace ptd::cuda

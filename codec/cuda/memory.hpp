@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <ptd/cuda.hpp>
@@ -73,27 +74,61 @@ class Arrival {
 
 using ArrivalPtr = std::shared_ptr<Arrival>;
 
+inline constexpr int host_memory = -1;
+
+struct Block;
+
 /// One storage's memory on one device.
 struct StorageMemory {
   std::byte* data = nullptr;
   std::uint64_t bytes = 0;
-  int device = 0;               ///< host_memory: in host memory
-  Check check = Check::chunks;  ///< how its bytes were checked
-  ArenaPtr arena;               ///< null: the caller's memory, or none at all
-  ArrivalPtr arrival;
-  LedgerPtr ledger;  ///< that counts it; null: it is not the cache's
-
-  StorageMemory() = default;
-  StorageMemory(const StorageMemory&) = delete;
-  StorageMemory& operator=(const StorageMemory&) = delete;
-  ~StorageMemory();
+  std::uint64_t offset = 0;   ///< in the arena
+  std::uint32_t storage = 0;  ///< index into the Model::storages of the file that it was first loaded from
+  bool is_shared = false;     ///< found by a load that did not bring it; only for what a state holds, whose
+                              ///< lock guards it
+  const Block* block = nullptr;
 };
 
-inline constexpr int host_memory = -1;
-
+/// Keeps the whole block.
 using MemoryPtr = std::shared_ptr<StorageMemory>;
 
-/// Memory that has no address yet. With a ledger it is counted there for as long as it lives.
-MemoryPtr make_memory(std::uint64_t bytes, int device, Check check, ArrivalPtr arrival, LedgerPtr ledger);
+/// Storages that come and go together: one load brings them to one arena, which stays until the last of them
+/// has no user any more.
+struct Block {
+  int device = 0;               ///< host_memory: in host memory
+  Check check = Check::chunks;  ///< how their bytes were checked
+  ArrivalPtr arrival;
+  ArenaPtr arena;    ///< null: the caller's memory, or none at all
+  LedgerPtr ledger;  ///< that counts them; null: they are not the cache's
+  std::deque<StorageMemory> storages;
+
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block();
+
+  /// Gives each storage its offset. The bytes of the arena that they need: bases are aligned to 256 bytes,
+  /// and 256 bytes past the last are readable; 0 if they have no byte. Error `no_memory` if they are larger
+  /// than 64 bits count: sizes are the file's word.
+  Result<std::uint64_t> lay_out();
+
+  /// Gives them addresses.
+  void place(ArenaPtr in);
+
+  /// Counts them in the ledger for as long as the block lives; once all are in.
+  void count();
+
+ private:
+  std::uint64_t counted_ = 0;
+  std::uint64_t counted_bytes_ = 0;
+};
+
+using BlockPtr = std::shared_ptr<Block>;
+
+/// Another storage of the block, without an address.
+MemoryPtr add_storage(const BlockPtr& block, std::uint32_t storage, std::uint64_t bytes);
+
+inline constexpr std::uint64_t storage_alignment = 256;
+inline constexpr std::uint64_t readable_past_end = 256;
 
 }  // namespace ptd::cuda

@@ -47,15 +47,17 @@ void PinnedBuffer::give_back(MarkPtr copied) noexcept {
 PinnedPool::PinnedPool(DriverPtr driver, std::uint64_t buffer_bytes, std::uint64_t buffers)
     : driver_(std::move(driver)), buffer_bytes_(buffer_bytes), most_(buffers) {
   // So that giving a buffer back never allocates.
-  free_.reserve(most_);
+  ready_.reserve(most_);
+  in_flight_.reserve(most_);
   pageable_.reserve(most_);
 }
 
 PinnedPool::~PinnedPool() {
-  for (const auto& one : free_) {
-    if (one.copied) static_cast<void>(one.copied->wait());  // whoever needs to know has asked
+  for (const auto& one : in_flight_) {
+    static_cast<void>(one.mark->wait());  // whoever needs to know has asked
     destroy(one.bytes);
   }
+  for (const auto& bytes : ready_) destroy(bytes);
 }
 
 void PinnedPool::destroy(const MutableBytes& bytes) noexcept {
@@ -65,13 +67,17 @@ void PinnedPool::destroy(const MutableBytes& bytes) noexcept {
     driver_->unpin(bytes.data());
 }
 
-std::optional<PinnedBuffer> PinnedPool::take_free() {
-  const auto is_free = [](const Free& one) { return !one.copied || one.copied->is_reached(); };
-  const auto found = std::find_if(free_.rbegin(), free_.rend(), is_free);
-  if (found == free_.rend()) return std::nullopt;
-  PinnedBuffer buffer(this, found->bytes);
-  free_.erase(std::next(found).base());
+PinnedBuffer PinnedPool::take_ready() {
+  PinnedBuffer buffer(this, ready_.back());
+  ready_.pop_back();
   return buffer;
+}
+
+void PinnedPool::settle_reached() {
+  while (!in_flight_.empty() && in_flight_.front().mark->is_reached()) {
+    ready_.push_back(in_flight_.front().bytes);
+    in_flight_.erase(in_flight_.begin());
+  }
 }
 
 Result<PinnedBuffer> PinnedPool::make(std::unique_lock<std::mutex>& lock) {
@@ -83,39 +89,50 @@ Result<PinnedBuffer> PinnedPool::make(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (memory == nullptr) {
     --made_;
-    freed_.notify_all();  // whoever waits for a buffer may now make one, or be told that it cannot
+    changed_.notify_all();  // whoever waits for a buffer may now make one, or be told that it cannot
     return fail(ErrorCode::no_memory, "", "not enough memory for a buffer to copy from");
   }
   pageable_.push_back(memory);
   return PinnedBuffer(this, {memory, buffer_bytes_});
 }
 
-// The front was given back first, so its copies end first. Without the lock: others may give back meanwhile.
-Result<PinnedBuffer> PinnedPool::wait_for_oldest(std::unique_lock<std::mutex>& lock) {
-  const Free oldest = free_.front();
-  free_.erase(free_.begin());
+// Without the lock, since others give back meanwhile; but one at a time: many who ask the driver at once hold
+// each other up. Nobody else takes the front away.
+Result<void> PinnedPool::watch_oldest(std::unique_lock<std::mutex>& lock) {
+  is_watched_ = true;
+  const auto mark = in_flight_.front().mark;
   lock.unlock();
-  PinnedBuffer buffer(this, oldest.bytes);
-  if (!is_reached_soon(*oldest.copied)) PTD_TRY(oldest.copied->wait());
-  return buffer;
+  auto outcome = is_reached_soon(*mark) ? Result<void>() : mark->wait();
+  lock.lock();
+  is_watched_ = false;
+  ready_.push_back(in_flight_.front().bytes);
+  in_flight_.erase(in_flight_.begin());
+  changed_.notify_all();
+  return outcome;
 }
 
 Result<PinnedBuffer> PinnedPool::take() {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (auto buffer = take_free()) return std::move(*buffer);
+    if (!is_watched_) settle_reached();
+    if (!ready_.empty()) return take_ready();
     if (made_ < most_) return make(lock);
-    if (!free_.empty()) return wait_for_oldest(lock);
-    freed_.wait(lock);
+    if (is_watched_ || in_flight_.empty())
+      changed_.wait(lock);
+    else
+      PTD_TRY(watch_oldest(lock));
   }
 }
 
 void PinnedPool::put(MutableBytes bytes, MarkPtr copied) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    free_.push_back({bytes, std::move(copied)});
+    if (copied)
+      in_flight_.push_back({bytes, std::move(copied)});
+    else
+      ready_.push_back(bytes);
   }
-  freed_.notify_one();
+  changed_.notify_one();
 }
 
 PinnedPool::Counts PinnedPool::counts() const {

@@ -44,9 +44,8 @@ class PinnedPool {
   PinnedPool& operator=(const PinnedPool&) = delete;
   ~PinnedPool();
 
-  /// The buffer that was given back last and is free, since that may still be in the CPU's cache; else a new
-  /// one; else the first to become free. Blocks for that. Error `no_memory` if not even ordinary memory can
-  /// be had.
+  /// A buffer whose copies are done; else a new one; else the next to become free. Blocks for that. Error
+  /// `no_memory` if not even ordinary memory can be had.
   Result<PinnedBuffer> take();
 
   [[nodiscard]] std::uint64_t buffer_bytes() const noexcept { return buffer_bytes_; }
@@ -59,13 +58,14 @@ class PinnedPool {
 
  private:
   friend class PinnedBuffer;
-  struct Free {
+  struct Copied {
     MutableBytes bytes;
-    MarkPtr copied;  ///< null: nothing to wait for
+    MarkPtr mark;
   };
 
-  std::optional<PinnedBuffer> take_free();
-  Result<PinnedBuffer> wait_for_oldest(std::unique_lock<std::mutex>& lock);
+  PinnedBuffer take_ready();
+  void settle_reached();
+  Result<void> watch_oldest(std::unique_lock<std::mutex>& lock);
   Result<PinnedBuffer> make(std::unique_lock<std::mutex>& lock);
   void put(MutableBytes bytes, MarkPtr copied) noexcept;
   void destroy(const MutableBytes& bytes) noexcept;
@@ -75,8 +75,10 @@ class PinnedPool {
   const std::uint64_t most_;
 
   mutable std::mutex mutex_;
-  std::condition_variable freed_;
-  std::vector<Free> free_;                  ///< the last given back at the end
+  std::condition_variable changed_;
+  std::vector<MutableBytes> ready_;  ///< the last given back at the end: it may still be in a CPU's cache
+  std::vector<Copied> in_flight_;    ///< the first given back at the front: its copies end first
+  bool is_watched_ = false;          ///< somebody asks whether the front has come
   std::vector<const std::byte*> pageable_;  ///< buffers that are not pinned
   std::uint64_t made_ = 0;
 };

@@ -26,13 +26,15 @@ Result<void> reset_on_device(State::Inner& state, Device& device, const Here& st
   std::vector<Wanted> wanted;
   for (const auto& [storage, memory] : storages) wanted.push_back({storage, memory->data, false});
   LoadReport report;
-  PTD_LET(mark, bring(*state.cache, state.file, device, wanted, {}, report));
+  BringOptions options;
+  options.is_coded = state.scope->layout.is_coded;
+  PTD_LET(mark, bring(*state.cache, state.file, device, wanted, options, report));
   return mark ? mark->wait() : Result<void>();
 }
 
 Result<void> reset_all(State::Inner& state) {
   for (const auto& [ordinal, storages] : by_device(state)) {
-    for (const auto& [storage, memory] : storages) PTD_TRY(memory->arrival->wait());
+    for (const auto& [storage, memory] : storages) PTD_TRY(memory->block->arrival->wait());
     if (ordinal == host_memory) {
       PTD_TRY(reset_on_host(state.file, storages));
       continue;

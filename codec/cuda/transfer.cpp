@@ -1,6 +1,8 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #include "cuda/transfer.hpp"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -48,47 +50,71 @@ class ContentProof {
   std::vector<std::byte> leaves_;
 };
 
+/// A batch that has been planned and not been sent.
+struct OpenBatch {
+  enum class Step : std::uint8_t { untouched, taking, filling, failed };
+
+  OpenBatch(std::unique_ptr<Batch> planned, std::size_t number)
+      : plan(std::move(planned)), first_task(number), tasks_left(plan->tasks.size()) {}
+
+  const std::unique_ptr<const Batch> plan;
+  const std::size_t first_task;  ///< its number in the load
+
+  // With the transfer's lock.
+  Step step = Step::untouched;
+  PinnedBuffer buffer;
+  std::size_t tasks_left;
+  std::size_t tasks_in_hand = 0;
+};
+
+using OpenBatchPtr = std::shared_ptr<OpenBatch>;
+
+/// A thread's turn.
+struct Turn {
+  OpenBatchPtr batch;  ///< null: there is nothing left to do
+  std::size_t task = 0;
+
+  [[nodiscard]] std::size_t number() const { return batch->first_task + task; }
+};
+
 class Transfer {
  public:
-  Transfer(const Reader& file, const Feed& feed, const TransferPlan& plan, Device& device, PinnedPool& pool,
-           const TransferOptions& options)
+  Transfer(const Reader& file, const Feed& feed, std::span<const Wanted> wanted, Device& device,
+           PinnedPool& pool, const TransferOptions& options)
       : file_(file),
         feed_(feed),
-        plan_(plan),
+        wanted_(wanted),
         device_(device),
         pool_(pool),
         options_(options),
-        first_failed_(plan.tasks.size()),
-        batches_(plan.batches.size()) {
-    for (std::size_t i = 0; i < batches_.size(); ++i)
-      batches_[i].tasks_left = plan.batches[i].tasks.end - plan.batches[i].tasks.begin;
-  }
+        tables_(wanted.size()),
+        planner_(file, wanted, pool.buffer_bytes(), options.part_bytes) {}
 
   Result<TransferReport> run() {
-    PTD_TRY(prepare_contents());
-    for (const auto& zeros : plan_.zeros) PTD_TRY(settled(device_.set_zero(zeros.device, zeros.bytes)));
-    const auto tasks = static_cast<unsigned>(std::min<std::size_t>(plan_.tasks.size(), 1024));
-    if (tasks > 0) run_on_threads(std::min(file::thread_count(options_.threads), tasks), [this] { work(); });
+    prepare_proofs();
+    if (options_.progress) total_bytes_ = content_bytes(file_, wanted_);
+    run_on_threads(threads(), [this] { work(); });
     PTD_TRY(settled(std::move(failure_)));
-    report_.copied_bytes = plan_.content_bytes;
+    for (const auto& zeros : planner_.zeros()) PTD_TRY(settled(device_.set_zero(zeros.device, zeros.bytes)));
+    report_.zero_bytes = planner_.zero_bytes();
     return report_;
   }
 
  private:
-  struct BatchState {
-    enum class Step : std::uint8_t { untouched, taking, filling, failed };
-    Step step = Step::untouched;
-    PinnedBuffer buffer;
-    std::size_t tasks_left = 0;
-    std::size_t tasks_in_hand = 0;
-  };
-
   /// A thread's own.
   struct Worker {
     explicit Worker(const ByteSource& source) : reader(source) {}
     reader::ChunkReader reader;
     ReadReport report;
   };
+
+  /// A thread for each part, as far as there are so many.
+  [[nodiscard]] unsigned threads() const {
+    const auto most = file::thread_count(options_.threads);
+    if (wanted_.size() >= most) return most;
+    const auto parts = content_bytes(file_, wanted_) / options_.part_bytes + wanted_.size();
+    return static_cast<unsigned>(std::min<std::uint64_t>(most, parts));
+  }
 
   /// After a failure nothing may be in flight: whoever asked gives the memory back.
   Result<void> settled(Result<void> outcome) {
@@ -98,32 +124,47 @@ class Transfer {
     return outcome;
   }
 
-  [[nodiscard]] const Content& content_of(std::size_t item) const {
-    return file_.model().contents[plan_.contents[item]];
-  }
-  [[nodiscard]] const Segment& segment_of(std::size_t item) const {
-    return file_.segment_of(plan_.contents[item]);
+  // --- contents ------------------------------------------------------------------------------------------
+
+  void prepare_proofs() {
+    if (options_.check != Check::content) return;
+    proofs_.reserve(wanted_.size());
+    for (const auto& one : wanted_) {
+      const auto content = file_.model().storages[one.storage].content;
+      proofs_.push_back(content == no_index
+                            ? nullptr
+                            : std::make_unique<ContentProof>(file_.model().contents[content].size));
+    }
   }
 
-  /// Every table is checked before an entry of it is used.
-  Result<void> prepare_contents() {
-    const auto items = plan_.contents.size();
-    tables_.resize(items);
-    proofs_.resize(options_.check == Check::content ? items : 0);
-    return for_each(options_.threads, items, [&](std::size_t i) -> Result<void> {
-      PTD_LET(table, reader::load_table(*feed_.source, segment_of(i), content_of(i).size));
-      tables_[i] = std::move(table);
-      if (!proofs_.empty()) proofs_[i] = std::make_unique<ContentProof>(content_of(i).size);
-      return {};
-    });
+  /// Every table is checked before an entry of it is used. Whoever needs it first reads it: where there are
+  /// very many, that goes on while bytes move.
+  Result<reader::TablePtr> table_of(const Fill& fill) {
+    const std::lock_guard lock(table_mutexes_[fill.wanted % table_mutexes_.size()]);
+    auto& table = tables_[fill.wanted];
+    if (table) return table;
+    PTD_LET(loaded, reader::load_table(*feed_.source, file_.segment_of(fill.content),
+                                       file_.model().contents[fill.content].size));
+    return table = std::move(loaded);
   }
+
+  Result<void> prove(const Fill& fill, Bytes raw) {
+    const auto& content = file_.model().contents[fill.content];
+    auto& proof = *proofs_[fill.wanted];
+    proof.make_room(content.size);
+    if (!proof.add(fill.begin, raw) || proof.finish(content.size) == content.digest) return {};
+    return fail_at(ErrorCode::content_digest, "DIG-2", file_.segment_of(fill.content).offset,
+                   "a content does not have the digest that the model gives it; do not use this file");
+  }
+
+  // --- turns ---------------------------------------------------------------------------------------------
 
   void work() noexcept {
     const auto done = file::guarded([&]() -> Result<void> {
       Worker worker(*feed_.source);
-      for (auto task = next_++; task < first_failed_; task = next_++)
-        if (auto result = file::guarded([&] { return do_task(worker, task); }); !result)
-          fail(task, std::move(result.error()));
+      for (auto turn = take_turn(); turn.batch; turn = take_turn())
+        if (auto result = file::guarded([&] { return do_task(worker, turn); }); !result)
+          fail(turn.number(), std::move(result.error()));
       const std::lock_guard lock(mutex_);
       report_.stored_bytes += worker.report.stored_bytes;
       return {};
@@ -131,149 +172,173 @@ class Transfer {
     if (!done) fail(0, Error(done.error()));
   }
 
-  void fail(std::size_t task, Error error) {
+  /// Turns are given in the order of the plan, so once one has failed, all before it have been given.
+  Turn take_turn() {
+    const std::lock_guard lock(plan_mutex_);
+    if (first_failed_ != none) return {};
+    if (!given_.batch || given_.task + 1 == given_.batch->plan->tasks.size()) {
+      auto plan = planner_.next();
+      if (!plan) return {};
+      const auto number = given_.batch ? given_.number() + 1 : 0;
+      given_ = {std::make_shared<OpenBatch>(std::move(plan), number), 0};
+    } else {
+      ++given_.task;
+    }
+    return given_;
+  }
+
+  void fail(std::size_t number, Error error) {
     const std::lock_guard lock(mutex_);
-    if (task >= failed_task_) return;
-    failed_task_ = task;
-    first_failed_ = task;
+    if (number >= first_failed_) return;
+    first_failed_ = number;
     failure_ = Failure(std::move(error));
-    for (std::size_t i = 0; i < batches_.size(); ++i) give_up_if_spoiled(i);
+    const auto batches = holders_;
+    for (const auto& batch : batches) give_up_if_spoiled(batch);
   }
 
-  /// A batch of which a task has failed, or is no longer going to be begun, is never sent. It must not keep
-  /// its buffer: others may be waiting for one. With the lock.
-  void give_up_if_spoiled(std::size_t number) {
-    auto& batch = batches_[number];
-    if (!batch.buffer || batch.tasks_in_hand > 0 || plan_.batches[number].tasks.end <= first_failed_) return;
+  /// A batch of which a task has failed, or is not going to be begun, is never sent. It must not keep its
+  /// buffer: others may be waiting for one. With the lock.
+  void give_up_if_spoiled(const OpenBatchPtr& batch) {
+    const auto end = batch->first_task + batch->plan->tasks.size();
+    const bool is_spoiled = first_failed_ != none && end > first_failed_;
+    if (batch->tasks_in_hand > 0 || !is_spoiled || !batch->buffer) return;
     const auto mark = device_.mark();
-    batch.buffer.give_back(mark ? *mark : nullptr);
-    batch.step = BatchState::Step::untouched;  // an earlier task of it may be about to begin
+    batch->buffer.give_back(mark ? *mark : nullptr);
+    batch->step = OpenBatch::Step::untouched;  // an earlier task of it may be about to begin
+    std::erase(holders_, batch);
   }
 
-  void put_down(std::size_t number) {
+  void put_down(const OpenBatchPtr& batch) {
     const std::lock_guard lock(mutex_);
-    --batches_[number].tasks_in_hand;
-    give_up_if_spoiled(number);
+    --batch->tasks_in_hand;
+    give_up_if_spoiled(batch);
   }
 
-  Result<void> do_task(Worker& worker, std::size_t number) {
-    const auto& task = plan_.tasks[number];
-    PTD_LET(buffer, buffer_of(task.batch));
-    auto done = file::guarded([&] { return fill_all(worker, task, buffer); });
-    if (!done) fail(number, std::move(done.error()));
-    put_down(task.batch);
+  Result<void> do_task(Worker& worker, const Turn& turn) {
+    PTD_LET(buffer, buffer_of(turn.batch));
+    auto done = file::guarded([&] { return fill_all(worker, turn, buffer); });
+    if (!done) fail(turn.number(), std::move(done.error()));
+    put_down(turn.batch);
     return {};
   }
 
-  Result<void> fill_all(Worker& worker, const Task& task, MutableBytes buffer) {
-    for (auto i = task.fills.begin; i < task.fills.end; ++i) {
-      const auto& fill = plan_.fills[i];
+  Result<void> fill_all(Worker& worker, const Turn& turn, MutableBytes buffer) {
+    const auto& plan = *turn.batch->plan;
+    const auto& task = plan.tasks[turn.task];
+    for (auto i = task.begin; i < task.end; ++i) {
+      const auto& fill = plan.fills[i];
       PTD_TRY(do_fill(worker, fill, buffer.subspan(fill.in_buffer, fill.bytes)));
     }
-    return end_task(task);
+    return end_task(turn.batch);
   }
 
   Result<void> do_fill(Worker& worker, const Fill& fill, MutableBytes raw) {
     const reader::Checks checks{.stored = false, .raw = options_.check != Check::none};
-    PTD_TRY(worker.reader.read_range(segment_of(fill.item), *tables_[fill.item], fill.begin, raw, checks,
+    PTD_LET(table, table_of(fill));
+    PTD_TRY(worker.reader.read_range(file_.segment_of(fill.content), *table, fill.begin, raw, checks,
                                      worker.report));
     return options_.check == Check::content ? prove(fill, raw) : Result<void>();
   }
 
-  Result<void> prove(const Fill& fill, Bytes raw) {
-    const auto& content = content_of(fill.item);
-    auto& proof = *proofs_[fill.item];
-    proof.make_room(content.size);
-    if (!proof.add(fill.begin, raw) || proof.finish(content.size) == content.digest) return {};
-    return fail_at(ErrorCode::content_digest, "DIG-2", segment_of(fill.item).offset,
-                   "a content does not have the digest that the model gives it; do not use this file");
-  }
-
   /// The batch's buffer; the first to ask takes it from the pool, the others wait for that.
-  Result<MutableBytes> buffer_of(std::size_t number) {
-    auto& batch = batches_[number];
-    using Step = BatchState::Step;
+  Result<MutableBytes> buffer_of(const OpenBatchPtr& batch) {
+    using Step = OpenBatch::Step;
     std::unique_lock lock(mutex_);
-    if (batch.step == Step::untouched) {
-      batch.step = Step::taking;
-      lock.unlock();
-      auto buffer = pool_.take();
-      lock.lock();
-      batch.step = buffer ? Step::filling : Step::failed;
-      if (buffer) batch.buffer = std::move(*buffer);
-      changed_.notify_all();
-      if (!buffer) return Failure(std::move(buffer.error()));
+    // It may have been given up again by the time a waiter wakes.
+    while (batch->step != Step::filling) {
+      if (batch->step == Step::failed)
+        return ptd::fail(ErrorCode::no_memory, "", "there is no buffer to copy from");
+      if (batch->step == Step::taking)
+        changed_.wait(lock);
+      else
+        PTD_TRY(take_buffer(batch, lock));
     }
-    changed_.wait(lock, [&] { return batch.step != Step::taking; });
-    if (batch.step == Step::failed)
-      return ptd::fail(ErrorCode::no_memory, "", "there is no buffer to copy from");
-    ++batch.tasks_in_hand;
-    return batch.buffer.bytes();
+    ++batch->tasks_in_hand;
+    return batch->buffer.bytes();
   }
 
-  Result<void> end_task(const Task& task) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (--batches_[task.batch].tasks_left > 0) return {};
-    }
-    PTD_TRY(send(plan_.batches[task.batch], batches_[task.batch]));
-    return tell_progress(plan_.batches[task.batch]);
-  }
-
-  Result<void> send(const Batch& batch, BatchState& state) {
-    const auto bytes = state.buffer.bytes();
-    for (auto i = batch.blanks.begin; i < batch.blanks.end; ++i)
-      std::memset(bytes.data() + plan_.blanks[i].in_buffer, 0, plan_.blanks[i].bytes);
-    for (auto i = batch.copies.begin; i < batch.copies.end; ++i) {
-      const auto& copy = plan_.copies[i];
-      PTD_TRY(device_.copy(copy.device, bytes.data() + copy.in_buffer, copy.bytes));
-    }
-    PTD_LET(mark, device_.mark());
-    state.buffer.give_back(std::move(mark));
-    const std::lock_guard lock(mutex_);
-    report_.copies += batch.copies.end - batch.copies.begin;
+  Result<void> take_buffer(const OpenBatchPtr& batch, std::unique_lock<std::mutex>& lock) {
+    batch->step = OpenBatch::Step::taking;
+    lock.unlock();
+    auto buffer = pool_.take();
+    lock.lock();
+    batch->step = buffer ? OpenBatch::Step::filling : OpenBatch::Step::failed;
+    changed_.notify_all();
+    if (!buffer) return Failure(std::move(buffer.error()));
+    batch->buffer = std::move(*buffer);
+    holders_.push_back(batch);
     return {};
   }
 
-  Result<void> tell_progress(const Batch& batch) {
+  // --- the end of a batch --------------------------------------------------------------------------------
+
+  Result<void> end_task(const OpenBatchPtr& batch) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (--batch->tasks_left > 0) return {};
+    }
+    PTD_TRY(send(*batch));
+    {
+      const std::lock_guard lock(mutex_);
+      report_.copies += batch->plan->copies.size();
+      report_.copied_bytes += batch->plan->content_bytes;
+      std::erase(holders_, batch);
+    }
+    return tell_progress(batch->plan->content_bytes);
+  }
+
+  Result<void> send(OpenBatch& batch) {
+    const auto bytes = batch.buffer.bytes();
+    for (const auto& blank : batch.plan->blanks) std::memset(bytes.data() + blank.in_buffer, 0, blank.bytes);
+    for (const auto& copy : batch.plan->copies)
+      PTD_TRY(device_.copy(copy.device, bytes.data() + copy.in_buffer, copy.bytes));
+    PTD_LET(mark, device_.mark());
+    batch.buffer.give_back(std::move(mark));
+    return {};
+  }
+
+  Result<void> tell_progress(std::uint64_t bytes) {
     if (!options_.progress) return {};
-    std::uint64_t bytes = 0;
-    for (auto task = batch.tasks.begin; task < batch.tasks.end; ++task)
-      for (auto i = plan_.tasks[task].fills.begin; i < plan_.tasks[task].fills.end; ++i)
-        bytes += plan_.fills[i].bytes;
     const std::lock_guard lock(progress_mutex_);
-    done_ += bytes;
-    if (options_.progress(done_, plan_.content_bytes)) return {};
+    done_bytes_ += bytes;
+    if (options_.progress(done_bytes_, total_bytes_)) return {};
     return ptd::fail(ErrorCode::cancelled, "", "the load was cancelled; nothing of it is left");
   }
 
+  static constexpr std::size_t none = ~std::size_t{0};
+
   const Reader& file_;
   const Feed& feed_;
-  const TransferPlan& plan_;
+  const std::span<const Wanted> wanted_;
   Device& device_;
   PinnedPool& pool_;
   const TransferOptions& options_;
 
-  std::vector<reader::TablePtr> tables_;               ///< by item
-  std::vector<std::unique_ptr<ContentProof>> proofs_;  ///< by item
-  std::atomic<std::size_t> next_ = 0;
-  std::atomic<std::size_t> first_failed_;  ///< no task from here on needs to be done
+  std::array<std::mutex, 64> table_mutexes_;           ///< each for the tables that its number divides
+  std::vector<reader::TablePtr> tables_;               ///< by wanted
+  std::vector<std::unique_ptr<ContentProof>> proofs_;  ///< by wanted
+
+  std::mutex plan_mutex_;
+  Planner planner_;
+  Turn given_;  ///< the last one
+
   std::mutex progress_mutex_;
-  std::uint64_t done_ = 0;
+  std::uint64_t done_bytes_ = 0;
+  std::uint64_t total_bytes_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<BatchState> batches_;
-  std::size_t failed_task_ = ~std::size_t{0};
+  std::vector<OpenBatchPtr> holders_;             ///< of buffers
+  std::atomic<std::size_t> first_failed_ = none;  ///< the first task that failed
   Result<void> failure_;
   TransferReport report_;
 };
 
 }  // namespace
 
-Result<TransferReport> run_transfer(const Reader& file, const Feed& feed, const TransferPlan& plan,
+Result<TransferReport> run_transfer(const Reader& file, const Feed& feed, std::span<const Wanted> wanted,
                                     Device& device, PinnedPool& pool, const TransferOptions& options) {
-  return Transfer(file, feed, plan, device, pool, options).run();
+  return Transfer(file, feed, wanted, device, pool, options).run();
 }
 
 }  // namespace ptd::cuda

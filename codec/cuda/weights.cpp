@@ -14,7 +14,7 @@ DeviceTensor view(const Tensor& tensor, const StorageMemory& memory, bool is_mut
   out.storage_offset = tensor.storage_offset;
   out.dtype = tensor.dtype;
   out.is_mutable = is_mutable;
-  out.on_host = memory.device == host_memory;
+  out.on_host = memory.block->device == host_memory;
   out.sizes = tensor.sizes;
   out.strides = tensor.strides;
   if (out.storage != nullptr) out.data = memory.data + tensor.storage_offset * dtype_bits(tensor.dtype) / 8;

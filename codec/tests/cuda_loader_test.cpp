@@ -3,7 +3,10 @@
 // The loader and the cache over GPUs that are none.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <latch>
 #include <thread>
+#include <utility>
 
 #include "cuda/inner.hpp"
 #include "tests/cuda_fake.hpp"
@@ -502,6 +505,58 @@ TEST(CudaLoader, StoragesForTheHostStayThere) {
   EXPECT_FALSE(weights.find("w")->on_host);
   expect_loaded(model, weights);
   EXPECT_LT(bench.driver->gpu().used(), 20'000U);
+}
+
+TEST(CudaLoader, ExternalStoragesForTheHostAreHostMemory) {
+  Writer writer;
+  const auto storage =
+      must(writer.add_storage({1000, nullptr, Access::mutable_, Origin::external, Placement::host, "x"}));
+  must(writer.add_tensor(view_of(storage, "input", 1000)));
+  Put how;
+  how.placement = Placement::host;
+  put(writer, "table", noise(1000), how);
+  Bench bench;
+  const auto model = bench.open(written(writer));
+  const auto storage_of = [&](std::string_view name) {
+    return model.reader().model().tensors[*model.reader().model().find_tensor({}, name)].storage;
+  };
+  alignas(256) std::array<std::byte, 1024> host{};
+  LoadRequest request;
+  request.external = {{storage_of("input"), host.data(), 1000}};
+  const auto weights = must(model.load(request));
+  EXPECT_EQ(weights.find("input")->data, host.data());
+  EXPECT_TRUE(weights.find("input")->on_host);
+  request.into = {{storage_of("table"), host.data(), 1000}};
+  EXPECT_THAT(model.load(request).error().message, HasSubstr("wants the storage in host memory"));
+}
+
+// What one load asked for is no reason for another to fail.
+TEST(CudaLoader, ALoadWithoutMemoryFailsNobodyElse) {
+  Bench bench;
+  const auto model = bench.open(two_methods());
+  std::latch is_claimed(1), is_waited_for(1);
+  Allocator none;
+  none.allocate = [&](std::uint64_t, int) -> void* {
+    is_claimed.count_down();
+    is_waited_for.wait();
+    return nullptr;
+  };
+  none.release = [](void*, std::uint64_t, int) {};
+  std::jthread poor([&] {
+    auto request = of_method(model, "prefill");
+    request.allocator = &none;
+    EXPECT_EQ(code_of(model.load(request)), "no-memory");
+  });
+  is_claimed.wait();
+  auto request = of_method(model, "decode");
+  // It brings what is its own before it waits.
+  request.progress = [&, once = false](std::uint64_t, std::uint64_t) mutable {
+    if (!std::exchange(once, true)) is_waited_for.count_down();
+    return true;
+  };
+  const auto weights = must(model.load(request));
+  expect_loaded(model, weights);
+  EXPECT_EQ(weights.report().awaited_storages, 0U);
 }
 
 TEST(CudaLoader, RequestsThatCannotBeMeantAreRefused) {

@@ -74,11 +74,11 @@ struct Allocator {
   std::function<void(void* memory, std::uint64_t bytes, int device)> release;
 };
 
-/// Memory of the caller for one storage: at least storage_bytes() of it, aligned to 256 bytes. It must stay
-/// as long as the Weights.
+/// Memory of the caller for one storage: at least its size, aligned to 256 bytes. It must stay as long as the
+/// Weights, and for a mutable storage as long as its State.
 struct Placed {
   std::uint32_t storage = 0;  ///< index into Model::storages
-  void* memory = nullptr;     ///< device memory
+  void* memory = nullptr;  ///< device memory; for an external storage that the file wants there, host memory
   std::uint64_t bytes = 0;
 };
 
