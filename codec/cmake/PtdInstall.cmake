@@ -1,6 +1,6 @@
 # Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` lays down: the library with its headers and schema, packages for CMake and pkg-config,
+# What `cmake --install` lays down: the libraries with their headers and schema, packages for CMake and pkg-config,
 # the command.
 include(CMakePackageConfigHelpers)
 
@@ -8,7 +8,7 @@ set(PTD_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/ptd")
 set(PTD_PC_DIR "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 set(PTD_SCHEMA_INSTALL "${CMAKE_INSTALL_DATADIR}/ptd/ptd.capnp")
 
-install(TARGETS ptd_core EXPORT ptd-targets FILE_SET HEADERS)
+install(TARGETS ptd_core ptd_cuda EXPORT ptd-targets FILE_SET HEADERS)
 install(FILES "${PROJECT_SOURCE_DIR}/schema/ptd.capnp" DESTINATION "${CMAKE_INSTALL_DATADIR}/ptd")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(TARGET ptd_cli)
@@ -30,11 +30,15 @@ install(FILES
 if(BUILD_SHARED_LIBS)
   set(PTD_PC_REQUIRES Requires.private)
   set(PTD_PC_THREADS "")
+  set(PTD_PC_DL "")
 else()
   set(PTD_PC_REQUIRES Requires)
   set(PTD_PC_THREADS " -pthread")
+  set(PTD_PC_DL " -ldl")
 endif()
 file(RELATIVE_PATH PTD_PC_TO_PREFIX "/prefix/${PTD_PC_DIR}" /prefix)
 string(REGEX REPLACE "/$" "" PTD_PC_TO_PREFIX "${PTD_PC_TO_PREFIX}")
-configure_file(cmake/ptd.pc.in ptd.pc @ONLY)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/ptd.pc" DESTINATION "${PTD_PC_DIR}")
+foreach(name ptd ptd-cuda)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" DESTINATION "${PTD_PC_DIR}")
+endforeach()

@@ -54,15 +54,22 @@ add_test(NAME consumer.install
     COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${consumer_dir}/prefix")
 set_tests_properties(consumer.install PROPERTIES FIXTURES_SETUP ptd_installed)
 
-function(ptd_consumer_test way)
-  add_test(NAME consumer.${way}
+# ptd_consumer_test(NAME PROJECT SOURCES [OPTIONS OPTION...] TEST COMMAND...): builds the project, runs the command.
+function(ptd_consumer_test name project sources)
+  cmake_parse_arguments(PARSE_ARGV 3 with "" "" "OPTIONS;TEST")
+  add_test(NAME consumer.${name}
       COMMAND "${CMAKE_CTEST_COMMAND}"
-          --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/tests/consumer" "${consumer_dir}/${way}"
-          --build-generator "${CMAKE_GENERATOR}" --build-project consumer
-          --build-options "-DPTD_WAY=${way}" "-DCMAKE_PREFIX_PATH=${consumer_dir}/prefix"
-              "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}"
-          --test-command "${consumer_dir}/${way}/consumer")
-  set_tests_properties(consumer.${way} PROPERTIES FIXTURES_REQUIRED ptd_installed TIMEOUT 300)
+          --build-and-test "${CMAKE_CURRENT_SOURCE_DIR}/${sources}" "${consumer_dir}/${name}"
+          --build-generator "${CMAKE_GENERATOR}" --build-project ${project}
+          --build-options "-DCMAKE_PREFIX_PATH=${consumer_dir}/prefix"
+              "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" ${with_OPTIONS}
+          --test-command ${with_TEST})
+  set_tests_properties(consumer.${name} PROPERTIES FIXTURES_REQUIRED ptd_installed TIMEOUT 300)
 endfunction()
-ptd_consumer_test(find_package)
-ptd_consumer_test(pkg_config)
+foreach(way find_package pkg_config)
+  ptd_consumer_test(${way} consumer tests/consumer OPTIONS "-DPTD_WAY=${way}"
+      TEST "${consumer_dir}/${way}/consumer")
+  add_test(NAME consumer.${way}.cuda COMMAND "${consumer_dir}/${way}/consumer_cuda")
+  set_tests_properties(consumer.${way} PROPERTIES FIXTURES_SETUP ptd_consumer_${way})
+  set_tests_properties(consumer.${way}.cuda PROPERTIES FIXTURES_REQUIRED ptd_consumer_${way} TIMEOUT 300)
+endforeach()
