@@ -1,6 +1,7 @@
 # Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #
-# Three kinds of tests: units (GoogleTest), the command from outside (pytest), an installed copy in another project.
+# Four kinds of tests: units (GoogleTest), the examples, the command from outside (pytest), an installed copy in other
+# projects.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
@@ -48,7 +49,24 @@ elseif(e2e_sources)
       "PTD_BIN=$<TARGET_FILE:ptd_cli>;PTD_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 endif()
 
-# --- an installed copy in another project: codec/tests/consumer ----------------------------------------
+# --- examples: codec/examples --------------------------------------------------------------------------
+add_subdirectory(examples)
+foreach(example write_two_methods load_two_methods)
+  if(TARGET ${example})
+    ptd_own(${example})
+  endif()
+endforeach()
+set(example_model "${PROJECT_BINARY_DIR}/two_methods.ptd")
+add_test(NAME examples.write_two_methods COMMAND write_two_methods "${example_model}")
+set_tests_properties(examples.write_two_methods PROPERTIES FIXTURES_SETUP ptd_example_model)
+if(TARGET load_two_methods)
+  add_test(NAME examples.load_two_methods COMMAND load_two_methods "${example_model}")
+  # Without a GPU it says so, and is skipped.
+  set_tests_properties(examples.load_two_methods PROPERTIES
+      FIXTURES_REQUIRED ptd_example_model SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
+
+# --- an installed copy in other projects: codec/tests/consumer, codec/examples -------------------------
 set(consumer_dir "${PROJECT_BINARY_DIR}/consumer")
 add_test(NAME consumer.install
     COMMAND "${CMAKE_COMMAND}" --install "${PROJECT_BINARY_DIR}" --prefix "${consumer_dir}/prefix")
@@ -73,3 +91,5 @@ foreach(way find_package pkg_config)
   set_tests_properties(consumer.${way} PROPERTIES FIXTURES_SETUP ptd_consumer_${way})
   set_tests_properties(consumer.${way}.cuda PROPERTIES FIXTURES_REQUIRED ptd_consumer_${way} TIMEOUT 300)
 endforeach()
+ptd_consumer_test(examples ptd_examples examples
+    TEST "${consumer_dir}/examples/write_two_methods" "${consumer_dir}/examples/two_methods.ptd")
