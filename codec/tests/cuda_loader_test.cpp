@@ -8,87 +8,15 @@
 #include <thread>
 #include <utility>
 
-#include "cuda/inner.hpp"
-#include "tests/cuda_fake.hpp"
-#include "tests/write_samples.hpp"
+#include "tests/cuda_samples.hpp"
 
 namespace ptd::cuda {
 namespace {
 
-using fake::FakeDriver;
 using fake::Faults;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace write_test;
-
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-
-/// A cache over a driver that the test can look into.
-struct Bench {
-  explicit Bench(CacheOptions options = small(),
-                 std::shared_ptr<FakeDriver> with = std::make_shared<FakeDriver>())
-      : driver(std::move(with)), cache(must(make_cache(options, driver))) {}
-
-  static CacheOptions small() {
-    CacheOptions options;
-    options.pinned_bytes = 16 * mib;
-    options.buffer_bytes = mib;
-    options.threads = 4;
-    return options;
-  }
-
-  LoadedModel open(const Buffer& file) { return cache.open(opened(file)); }
-
-  std::shared_ptr<FakeDriver> driver;
-  WeightCache cache;
-};
-
-LoadRequest of_method(const LoadedModel& model, std::string_view method) {
-  LoadRequest request;
-  request.methods = {*model.reader().model().find_method(method)};
-  return request;
-}
-
-Bytes elements(const Weights& weights, const DeviceTensor& tensor) {
-  must(weights.wait());
-  return {static_cast<const std::byte*>(tensor.storage), tensor.storage_bytes};
-}
-
-/// Every tensor of the load holds what the file says.
-void expect_loaded(const LoadedModel& model, const Weights& weights) {
-  const auto& reader = model.reader();
-  must(weights.wait());
-  for (std::uint32_t i = 0; i < reader.model().tensors.size(); ++i) {
-    const auto found = weights.tensor(i);
-    if (!found) continue;
-    Buffer expected(found->storage_bytes);
-    must(reader.read_storage(reader.model().tensors[i].storage, 0, expected));
-    EXPECT_TRUE(std::ranges::equal(elements(weights, *found), expected)) << reader.model().tensors[i].name;
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(found->storage) % 256, 0U);
-  }
-}
-
-Put state(Put how = {}) {
-  how.access = Access::mutable_;
-  return how;
-}
-
-/// Prefill and decode share "shared" and "cache"; each has a weight and a cache of its own.
-Buffer two_methods(bool compress = false) {
-  Writer writer;
-  const auto prefill = must(writer.add_method("prefill")), decode = must(writer.add_method("decode"));
-  const auto bind = [&](TensorId tensor, std::initializer_list<MethodId> methods) {
-    for (const auto method : methods) must(writer.bind(method, tensor));
-  };
-  bind(put(writer, "shared", soft(3 * mib + 100, 1)), {prefill, decode});
-  bind(put(writer, "shared.too", soft(70'000, 2)), {prefill, decode});
-  bind(put(writer, "of.prefill", soft(mib, 3)), {prefill});
-  bind(put(writer, "of.decode", soft(200'000, 4)), {decode});
-  bind(put(writer, "cache", noise(5'000, 5), state({.label = "c"})), {prefill, decode});
-  bind(put(writer, "cache.like", noise(5'000, 5), state({.label = "d"})), {prefill, decode});
-  bind(put(writer, "zeros", Buffer(100'000)), {prefill, decode});
-  return written(writer, options_of(compress));
-}
+using namespace cuda_test;
 
 TEST(CudaLoader, BringsEveryByte) {
   for (const bool compress : {false, true}) {
@@ -104,37 +32,6 @@ TEST(CudaLoader, BringsEveryByte) {
   }
 }
 
-TEST(CudaLoader, ASecondMethodAddsOnlyWhatIsItsOwn) {
-  Bench bench;
-  const auto model = bench.open(two_methods());
-  const auto prefill = must(model.load(of_method(model, "prefill")));
-  const auto before = bench.cache.counters();
-  auto request = of_method(model, "decode");
-  const auto state = prefill.state();
-  request.state = &state;
-  const auto decode = must(model.load(request));
-  const auto after = bench.cache.counters();
-  EXPECT_EQ(decode.report().reused_storages, 5U);
-  EXPECT_EQ(after.storage_bytes - before.storage_bytes, 200'000U);
-  EXPECT_EQ(after.misses - before.misses, 1U);
-  EXPECT_EQ(prefill.find("shared")->data, decode.find("shared")->data);
-  EXPECT_EQ(prefill.find("cache")->data, decode.find("cache")->data) << "one state";
-  EXPECT_NE(prefill.find("cache")->data, prefill.find("cache.like")->data) << "equal at first, two memories";
-  expect_loaded(model, prefill);
-  expect_loaded(model, decode);
-}
-
-TEST(CudaLoader, StatesShareWeightsAndNothingElse) {
-  Bench bench;
-  const auto model = bench.open(two_methods());
-  const auto one = must(model.load(of_method(model, "prefill")));
-  const auto two = must(model.load(of_method(model, "prefill")));
-  EXPECT_EQ(one.find("shared")->data, two.find("shared")->data);
-  EXPECT_EQ(one.find("zeros")->data, two.find("zeros")->data);
-  EXPECT_NE(one.find("cache")->data, two.find("cache")->data);
-  EXPECT_TRUE(one.find("cache")->is_mutable);
-}
-
 TEST(CudaLoader, AStateGoesBackToTheFilesBytes) {
   Bench bench;
   const auto model = bench.open(two_methods());
@@ -143,26 +40,6 @@ TEST(CudaLoader, AStateGoesBackToTheFilesBytes) {
   std::memset(weights.find("cache")->data, 7, 5'000);
   must(weights.state().reset());
   expect_loaded(model, weights);
-}
-
-TEST(CudaLoader, MemoryGoesWithItsLastUser) {
-  Bench bench;
-  {
-    auto model = std::optional(bench.open(two_methods()));
-    auto prefill = std::optional(must(model->load(of_method(*model, "prefill"))));
-    auto decode = std::optional(must(model->load(of_method(*model, "decode"))));
-    const auto both = bench.driver->gpu().used();
-    model.reset();
-    prefill.reset();
-    EXPECT_LT(bench.driver->gpu().used(), both);
-    EXPECT_GT(bench.driver->gpu().used(), 3 * mib) << "decode still uses what was shared";
-  }
-  EXPECT_EQ(bench.driver->gpu().used(), 0U);
-  const auto counters = bench.cache.counters();
-  EXPECT_EQ(counters.storages, 0U);
-  EXPECT_EQ(counters.storage_bytes, 0U);
-  EXPECT_EQ(counters.arenas, 0U);
-  EXPECT_EQ(counters.arena_bytes, 0U);
 }
 
 TEST(CudaLoader, MemoryMayOutliveTheCache) {
