@@ -1,28 +1,36 @@
 # Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
-"""Merges the results of the GPU benchmarks and of the other loaders into a Markdown table, and draws them.
+"""Merges the results of the GPU benchmarks and of the other loaders into a Markdown table.
 
-    python3 cuda_report.py [--bench FILE.json...] [--peers FILE.json] [--plot FILE.svg]
+    python3 cuda_report.py [--bench FILE.json...] [--peers FILE.json] [--summary]
 
 Files that are missing or cut off are named and left out.
 """
 
 import argparse
-import html
 import json
 import pathlib
 import re
 import sys
 
-# What the picture shows: a bar's text, and the benchmarks (the first that is there) or the peer that it stands for.
-BARS = [
-    ("PTD, unchecked", ["load/large/raw/check:none/again"]),
-    ("PTD, XXH3 of every chunk", ["load/large/raw/check:chunks/again"]),
-    ("PTD, and SHA-256", ["load/large/raw/check:content/again"]),
-    ("PTD, first load", ["load/large/raw/check:chunks/first"]),
-    ("PTD, compressed", ["load/large/compressed/check:chunks/again"]),
-    ("PTD, 100,000 small tensors", ["load/small/raw/check:chunks/again"]),
-    ("ExecuTorch's way", ["executorch/large/raw"]),
-    ("ExecuTorch's way, 100,000 small tensors", ["executorch/small/raw"]),
+# What the summary and the picture show: by group, a bar's text and the benchmark that it stands for.
+GROUPS = [
+    ("16 GiB in 64 tensors", [
+        ("PTD", "load/large/raw/check:chunks/again"),
+        ("PTD, the file opened anew", "load/large/raw/check:chunks/reopened"),
+        ("PTD, first load: pins its buffers", "load/large/raw/check:chunks/first"),
+        ("PTD, SHA-256 of all content as well", "load/large/raw/check:content/again"),
+        ("PTD", "load/large/raw/check:none/again"),
+        ("ExecuTorch's way", "executorch/large/raw"),
+    ]),
+    ("4 GiB of these, compressed to two thirds", [("PTD, decoded on the CPU", "load/large/compressed/check:chunks/again")]),
+    ("a mixture of experts: 17,830 tensors", [
+        ("PTD", "load/moe/raw/check:chunks/again"),
+        ("ExecuTorch's way", "executorch/moe/raw"),
+    ]),
+    ("100,000 tensors of 8 to 64 KiB", [
+        ("PTD", "load/small/raw/check:chunks/again"),
+        ("ExecuTorch's way", "executorch/small/raw"),
+    ]),
 ]
 PEERS = {
     "safetensors": "safetensors",
@@ -34,6 +42,8 @@ PEERS = {
     "instanttensor-mmap": "InstantTensor, mapped",
     "instanttensor-direct": "InstantTensor, its default",
 }
+# These read past the page cache, and so measure the disk.
+FROM_DISK = {"fastsafetensors-direct", "fastsafetensors-gds", "instanttensor-direct"}
 COLUMNS = [
     ("median_GBs", "GB/s", "{:.2f}"),
     ("of_link", "of the link", "{:.0%}"),
@@ -82,13 +92,14 @@ def plain_name(name):
     return re.sub(r"/iterations:\d+(/manual_time)?$", "", name)
 
 
-def read_benchmarks(paths):
-    rows = {}
-    for path in paths:
-        for row in (read_json(path) or {}).get("benchmarks", []):
-            if row.get("run_type") != "aggregate":
-                rows[plain_name(row["name"])] = row
-    return rows
+def read_all(paths):
+    return [file for path in paths if (file := read_json(path))]
+
+
+def benchmarks(files):
+    """The measurements by name, without means and the like."""
+    return {plain_name(row["name"]): row
+            for file in files for row in file.get("benchmarks", []) if row.get("run_type") != "aggregate"}
 
 
 # --- the table ----------------------------------------------------------------------------------------------
@@ -144,18 +155,20 @@ def print_table(rows, peers):
 def print_summary(rows, peers):
     """For the end of a log: the bars as text."""
     link = link_rate(rows)
-    for text, rate in bars(rows, peers):
-        share = f" {rate / link:5.0%} of the link" if link else ""
-        print(f"{text:42} {rate:6.2f} GB/s{share}")
+    for title, bars in groups(rows, peers):
+        print(title)
+        for text, rate, _ in bars:
+            share = f" {rate / link:5.0%} of the link" if link else ""
+            print(f"  {text:50} {rate:6.2f} GB/s{share}")
     if link:
-        print(f"{'the link':42} {link:6.2f} GB/s")
+        print(f"{'the link':52} {link:6.2f} GB/s")
     failed = list(failures(rows, peers))
     print("\n".join(line[:200] for line in failed[:FAILURES]) if failed else "nothing failed")
     if len(failed) > FAILURES:
         print(f"and {len(failed) - FAILURES} more failed: see the table")
 
 
-# --- the picture --------------------------------------------------------------------------------------------
+# --- what is shown of it ------------------------------------------------------------------------------------
 
 
 def link_rate(rows):
@@ -163,59 +176,44 @@ def link_rate(rows):
     return max(rates, default=None)
 
 
-def bars(rows, peers):
-    """(text, GB/s), ours first."""
-    found = []
-    for text, names in BARS:
-        rate = next((rows[name]["median_GBs"] for name in names if "median_GBs" in rows.get(name, {})), None)
-        if rate is not None:
-            found.append((text, rate))
-    found += [(PEERS.get(name, name), row["median_GBs"]) for name, row in peers.items() if "median_GBs" in row]
-    return found
+def is_checked(benchmark):
+    """Whether every byte that it loads is compared with a hash."""
+    return "/check:" in benchmark and "/check:none" not in benchmark
 
 
-def svg(parts, width, height):
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="13">\n<rect width="100%" height="100%" fill="#fff"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+def groups(rows, peers):
+    """(title, [(text, GB/s, whether it checks)...]) of what was measured."""
+    found = [(title, ours(rows, listed)) for title, listed in GROUPS]
+    found.insert(1, peer_group(peers))  # they load the same tensors as the first group
+    return [(title, bars) for title, bars in found if bars]
 
 
-def draw(rows, peers):
-    """One bar a loader, and the link as a line."""
-    drawn, link = bars(rows, peers), link_rate(rows)
-    left, right, step, top = 290, 70, 26, 44
-    width, height = 860, top + step * len(drawn) + 14
-    most = max([rate for _, rate in drawn] + [link or 0, 1e-9])
-    scale = (width - left - right) / most
-    parts = ['<text x="12" y="20" font-weight="bold">Weights to one GPU, from files in the page cache, GB/s</text>']
-    for i, (text, rate) in enumerate(drawn):
-        y = top + step * i
-        colour = "#2563eb" if text.startswith("PTD") else "#9ca3af"
-        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{html.escape(text)}</text>')
-        parts.append(f'<rect x="{left}" y="{y}" width="{rate * scale:.1f}" height="18" fill="{colour}"/>')
-        parts.append(f'<text x="{left + rate * scale + 6:.1f}" y="{y + 14}">{rate:.1f}</text>')
-    if link:
-        x = left + link * scale
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 8}" y2="{height - 8}" stroke="#dc2626" stroke-dasharray="5 3"/>')
-        parts.append(f'<text x="{x:.1f}" y="{top - 12}" text-anchor="middle" fill="#dc2626">the link, {link:.1f}</text>')
-    return svg(parts, width, height)
+def ours(rows, listed):
+    return [(text + checks(is_checked(name)), rows[name]["median_GBs"], is_checked(name))
+            for text, name in listed if "median_GBs" in rows.get(name, {})]
+
+
+def checks(is_on):
+    return ", checked" if is_on else ", not checked"
+
+
+def peer_group(peers):
+    """The fastest first. None of them checks what it loads."""
+    loaded = {name: row for name, row in peers.items() if "median_GBs" in row and name not in FROM_DISK}
+    size = max((row["bytes"] for row in loaded.values()), default=0) / 2**30
+    bars = [(PEERS.get(name, name) + checks(False), row["median_GBs"], False) for name, row in loaded.items()]
+    return f"{size:.0f} GiB of these, other loaders", sorted(bars, key=lambda bar: -bar[1])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bench", type=pathlib.Path, nargs="*", default=[], help="JSON of ptd_cuda_bench")
     parser.add_argument("--peers", type=pathlib.Path, help="JSON of cuda_peers.py")
-    parser.add_argument("--plot", type=pathlib.Path, help="draw bars into this SVG file")
     parser.add_argument("--summary", action="store_true", help="a few lines instead of the table")
     arguments = parser.parse_args()
-    rows = read_benchmarks(arguments.bench)
+    rows = benchmarks(read_all(arguments.bench))
     peers = (read_json(arguments.peers) if arguments.peers else None) or {}
     (print_summary if arguments.summary else print_table)(rows, peers)
-    if arguments.plot:
-        arguments.plot.write_text(draw(rows, peers))
 
 
 if __name__ == "__main__":

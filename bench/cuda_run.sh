@@ -65,16 +65,25 @@ part_sanitize() {
     "$bench" '--benchmark_filter=^results/|^second/' "--benchmark_out=$output/sanitize.json" --benchmark_out_format=json
 }
 
-# report [ARGUMENT...]
-report() {
-  "$python" "$here/cuda_report.py" --bench "$output"/bench-{large,other,cold,results}.json --peers "$output/peers.json" "$@"
+# results SCRIPT [ARGUMENT...]: what was measured, through the script.
+results() {
+  "$python" "$here/$1" --bench "$output"/bench-{large,other,cold,results}.json --peers "$output/peers.json" "${@:2}"
+}
+
+hardware() {
+  local query=name,driver_version,pcie.link.gen.max,pcie.link.width.max gpu driver generation width
+  IFS=, read -r gpu driver generation width < <(nvidia-smi "--query-gpu=$query" --format=csv,noheader,nounits)
+  printf '%s on PCIe Gen%d x%d, driver%s, %d cores of %s' "$gpu" "$generation" "$width" "$driver" "$(nproc)" \
+    "$(lscpu | sed -n 's/^Model name: *//p')"
 }
 
 part_report() {
-  report --plot "$output/loads.svg" >"$output/table.md"
-  report --summary
+  results cuda_report.py >"$output/table.md"
+  results cuda_plot.py --hardware "$(hardware)" --command "bench/cuda_run.sh DIR OUTPUT $asked" --out "$output/loads.svg"
+  results cuda_report.py --summary
 }
 
+asked=$*
 (($#)) || set -- machine make results large other cold peers sanitize report
 for part; do
   declare -F "part_$part" >/dev/null || { echo "unknown part: $part" >&2; exit 2; }
