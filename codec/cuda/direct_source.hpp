@@ -1,14 +1,13 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 //
-// Reading past the page cache, for files that are not in it.
+// Reading past the page cache, one read at a time for each thread that asks.
 #pragma once
 
-#include <ptd/bytes.hpp>
+#include "cuda/direct_file.hpp"
 
 namespace ptd::cuda {
 
-/// The same file, opened once more for direct reads. Errors: `io` where the file system has none, or the path
-/// no longer names the file that was opened.
-Result<SourcePtr> open_direct(const OpenedFile& opened);
+/// Any ranges of the file, read in whole blocks. A file that was cut meanwhile is an `io` error that says so.
+SourcePtr direct_source(DirectFilePtr file);
 
 }  // namespace ptd::cuda

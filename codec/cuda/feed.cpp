@@ -58,9 +58,9 @@ Feed mapped(const Reader& file) {
 }
 
 Feed direct(const Reader& file) {
-  auto source = open_direct(file.file());
-  if (source) return {std::move(*source), ReadPath::direct, {}};
-  return buffered(file, source.error().message);
+  auto opened = open_direct(file.file());
+  if (opened) return {direct_source(std::move(*opened)), ReadPath::direct, {}};
+  return buffered(file, opened.error().message);
 }
 
 Feed automatic(const Reader& file) {

@@ -8,6 +8,7 @@
 
 #include "file/failure.hpp"
 #include "file/fd.hpp"
+#include "file/identity.hpp"
 #include "file/transfer.hpp"
 
 namespace ptd {
@@ -89,14 +90,6 @@ Result<file::Fd> open_regular(const std::string& path, struct stat& status) {
   return opened;
 }
 
-FileIdentity identity_of(const struct stat& status) noexcept {
-  // Unsigned, since a file system may hold times that 64 bits of nanoseconds do not reach.
-  const auto seconds = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
-  const auto nanoseconds = seconds * 1'000'000'000U + static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
-  return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-          static_cast<std::int64_t>(nanoseconds)};
-}
-
 Mapping map(const file::Fd& opened, OpenedFile& result) {
   const auto size = result.identity.size;
   if (size == 0) return {};  // nothing to map, and in_memory is empty anyway
@@ -114,7 +107,7 @@ Result<OpenedFile> open(const std::string& path, FileAccess access) {
   PTD_TRY(file::check_path(path));
   struct stat status {};
   PTD_LET(opened, open_regular(path, status));
-  OpenedFile result{nullptr, identity_of(status), access, {}};
+  OpenedFile result{nullptr, file::identity_of(status), access, {}};
   Mapping mapping = access == FileAccess::mapped ? map(opened, result) : Mapping();
   result.source =
       std::make_shared<FileSource>(std::move(opened), result.identity.size, std::move(mapping), path);
