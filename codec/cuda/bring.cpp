@@ -31,7 +31,7 @@ unsigned useful_threads(const CacheOptions& options, bool is_coded) {
 Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& device,
                       const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report) {
   if (wanted.empty()) return MarkPtr();
-  const auto feed = choose_feed(file, options.path);
+  const auto feed = choose_feed(file, wanted, options.path);
   const TransferOptions how{options.check, useful_threads(cache.options, options.is_coded),
                             part_bytes(cache.options), options.progress};
   PTD_LET(done, run_transfer(file, feed, wanted, device, cache.pool, how));

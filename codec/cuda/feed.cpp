@@ -1,33 +1,11 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 #include "cuda/feed.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-
-#include "cuda/direct_source.hpp"
+#include "cuda/read_ahead.hpp"
+#include "cuda/residency.hpp"
 
 namespace ptd::cuda {
 namespace {
-
-/// The share of sampled pages that are in memory.
-double resident_share(Bytes mapping) {
-  constexpr std::size_t samples = 512;
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto pages = mapping.size() / page;
-  if (pages == 0) return 1;
-  const auto count = std::min(samples, pages);
-  std::size_t resident = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    unsigned char in_memory = 0;
-    // mincore takes a pointer to what it does not change.
-    auto* at = const_cast<std::byte*>(mapping.data()) + pages * i / count * page;
-    if (mincore(at, page, &in_memory) == 0) resident += in_memory & 1U;
-  }
-  return static_cast<double>(resident) / static_cast<double>(count);
-}
 
 /// Hides a mapping, so that bytes are read with pread.
 class BufferedSource final : public ByteSource {
@@ -43,8 +21,10 @@ class BufferedSource final : public ByteSource {
   SourcePtr base_;
 };
 
+SourcePtr buffered_source(const Reader& file) { return std::make_shared<BufferedSource>(file.file().source); }
+
 Feed buffered(const Reader& file, std::string note = {}) {
-  Feed feed{std::make_shared<BufferedSource>(file.file().source), ReadPath::buffered, {}};
+  Feed feed{buffered_source(file), ReadPath::buffered, {}};
   if (!note.empty()) feed.notes.push_back(std::move(note));
   return feed;
 }
@@ -57,33 +37,50 @@ Feed mapped(const Reader& file) {
                             : opened.fallback);
 }
 
-Feed direct(const Reader& file) {
-  auto opened = open_direct(file.file());
-  if (opened) return {direct_source(std::move(*opened)), ReadPath::direct, {}};
-  return buffered(file, opened.error().message);
+/// With io_uring one thread keeps so many reads in flight. Threads wait for one each, so there are fewer.
+DeepReaderPtr make_reader(const RingMaker& make_ring, std::vector<std::string>& notes) {
+  constexpr unsigned threads = 16;
+  auto ring = make_ring(ReadAheadSize{}.pieces);
+  if (ring) return std::move(*ring);
+  notes.push_back(ring.error().message + ", so threads read ahead instead");
+  return thread_reader(threads);
 }
 
-Feed automatic(const Reader& file) {
+Feed direct(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring, Bytes in_cache = {}) {
+  auto opened = open_direct(file.file());
+  if (!opened) return buffered(file, opened.error().message);
+  Feed feed{nullptr, ReadPath::direct, {}};
+  auto list = list_reads(reads_of(file, wanted), ReadAheadSize{}.piece_bytes);
+  if (!in_cache.empty()) mark_resident(in_cache, list.pieces);
+  feed.source = read_ahead(std::move(*opened), buffered_source(file), std::move(list),
+                           make_reader(make_ring, feed.notes));
+  return feed;
+}
+
+// The samples cost next to nothing. To ask for every page takes a fifth of a load from memory, so that is
+// done only where it can save reads of the disk, and not for the few that a mapping brings just as well.
+Feed automatic(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring) {
   constexpr double most = 0.9;
   const auto mapping = file.file().source->in_memory();
   // What is no file lies in memory anyway.
   if (file.file().identity == FileIdentity{}) return mapping.empty() ? buffered(file) : mapped(file);
-  if (!mapping.empty() && resident_share(mapping) >= most) return mapped(file);
-  return direct(file);
+  const auto share = mapping.empty() ? 0 : resident_share(mapping, file, wanted);
+  if (share >= most) return mapped(file);
+  return direct(file, wanted, make_ring, share > 0 ? mapping : Bytes());
 }
 
 }  // namespace
 
-Feed choose_feed(const Reader& file, ReadPath wanted) {
-  switch (wanted) {
+Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path, const RingMaker& make_ring) {
+  switch (path) {
     case ReadPath::mapped:
       return mapped(file);
     case ReadPath::direct:
-      return direct(file);
+      return direct(file, wanted, make_ring);
     case ReadPath::buffered:
       return buffered(file);
     default:
-      return automatic(file);
+      return automatic(file, wanted, make_ring);
   }
 }
 

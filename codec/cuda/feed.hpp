@@ -3,9 +3,13 @@
 // How the bytes of a file are reached: mapped, with pread, or past the page cache.
 #pragma once
 
+#include <functional>
 #include <ptd/cuda.hpp>
 #include <string>
 #include <vector>
+
+#include "cuda/deep_reader.hpp"
+#include "cuda/transfer_plan.hpp"
 
 namespace ptd::cuda {
 
@@ -15,8 +19,13 @@ struct Feed {
   std::vector<std::string> notes;      ///< why it is not what was asked for
 };
 
-/// Chooses. `automatic` takes the mapping where most of the file's pages are in memory, direct reads
-/// otherwise. `mapped` and `direct` fall back to `buffered`, with a note.
-Feed choose_feed(const Reader& file, ReadPath wanted);
+/// Makes what reads ahead, of this depth; tests give one that fails.
+using RingMaker = std::function<Result<DeepReaderPtr>(unsigned depth)>;
+
+/// Chooses for what is wanted. `automatic` takes the mapping where most of it is in memory; otherwise it
+/// reads directly what is not, and what is through the page cache. `mapped` and `direct` fall back to
+/// `buffered`, io_uring to threads, each with a note.
+Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path,
+                 const RingMaker& make_ring = ring_reader);
 
 }  // namespace ptd::cuda

@@ -55,10 +55,12 @@ enum class Check : std::uint8_t {
 
 /// How the bytes of a file come to the pinned buffers.
 enum class ReadPath : std::uint8_t {
-  automatic,  ///< mapped what is in the page cache, direct what is not
+  automatic,  ///< mapped if most of what is wanted is in the page cache; else direct, but through the page
+              ///< cache what is there
   mapped,     ///< from a mapping; see FileAccess::mapped for what that means if the file is cut meanwhile
-  direct,     ///< from the disk, past the page cache (O_DIRECT)
-  buffered,   ///< with pread
+  direct,  ///< from the disk, past the page cache (O_DIRECT), read ahead by up to 32 MiB: with io_uring where
+           ///< that is allowed, else with threads
+  buffered,  ///< with pread
 };
 
 struct CacheOptions {
@@ -110,7 +112,8 @@ struct LoadReport {
   std::uint64_t allocated_bytes = 0;   ///< in arenas made for this load
   std::uint64_t copies = 0;            ///< asynchronous copies that were enqueued
   ReadPath path = ReadPath::mapped;    ///< how it was read
-  std::vector<std::string> notes;  ///< fallbacks, each a sentence: no pinned memory, no mapping, no O_DIRECT
+  std::vector<std::string>
+      notes;  ///< fallbacks, each a sentence: no pinned memory, no mapping, no O_DIRECT, no io_uring
 };
 
 /// A tensor on a device (or, where the file says so, in host memory).
