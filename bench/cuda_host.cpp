@@ -96,7 +96,7 @@ void add(const std::string& name, int runs, Body body) {
 }
 
 void Times::add(benchmark::State& state, double seconds) {
-  seconds_.push_back(seconds);
+  add(seconds);
   state.SetIterationTime(seconds);
 }
 

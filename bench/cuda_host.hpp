@@ -59,6 +59,8 @@ class Stopwatch {
 /// The seconds of each run. Machines are shared, so the median is what counts, and the spread is told.
 class Times {
  public:
+  void add(double seconds) { seconds_.push_back(seconds); }
+  /// And it is this iteration's.
   void add(benchmark::State& state, double seconds);
   [[nodiscard]] double median() const;
   /// Adds the median rate (of no bytes: none) and the fastest and slowest run to what is printed.

@@ -119,11 +119,12 @@ void make_large(ModelMaker& model, bool compressed) {
   const auto rows = scaled(std::uint64_t{256} << 20, columns * 2) / (columns * 2);
   const std::uint64_t count = compressed ? 16 : 64;
   const auto forward = model.method("forward"), half = model.method("half"),
-             quarter = model.method("quarter");
+             quarter = model.method("quarter"), eighth = model.method("eighth");
   for (std::uint64_t i = 0; i < count; ++i) {
     std::vector<MethodId> methods = {forward};
     if (i < count / 2) methods.push_back(half);
     if (i < count / 4) methods.push_back(quarter);
+    if (i < count / 8) methods.push_back(eighth);
     model.weight(layer_name(i, "weight"), rows, columns, methods);
   }
 }

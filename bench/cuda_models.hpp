@@ -9,7 +9,7 @@
 
 namespace ptd::bench {
 
-/// large     64 tensors of 256 MiB (compressed: 16 of them); methods forward, half and quarter
+/// large     64 tensors of 256 MiB (compressed: 16 of them); methods forward, half, quarter and eighth
 /// small     100,000 tensors of 8 to 64 KiB; methods forward and other, which bind the same
 /// moe       18,000 tensors, most of them of experts, 8 GiB; methods forward and other, which bind the same
 /// two       prefill and decode, which share 2 GiB and two kinds of caches and have 32 MiB of their own each

@@ -152,6 +152,16 @@ def print_table(rows, peers):
         print(line)
 
 
+def cold_lines(rows):
+    """Of each cold file: how fast the disk was, and what part of that each way to load it reached."""
+    for name, row in rows.items():
+        plain = max((rate for key, rate in row.items() if re.fullmatch("plain_.*_stored_GBs", key)), default=None)
+        if not name.startswith("cold/") or plain is None:
+            continue
+        parts = [f"{key.removesuffix('_of_plain')} {part:.0%}" for key, part in row.items() if key.endswith("_of_plain")]
+        yield f"cold, {'/'.join(name.split('/')[1:3])}: the disk {plain:.2f} GB/s; of that {', '.join(parts)}"
+
+
 def print_summary(rows, peers):
     """For the end of a log: the bars as text."""
     link = link_rate(rows)
@@ -162,6 +172,8 @@ def print_summary(rows, peers):
             print(f"  {text:50} {rate:6.2f} GB/s{share}")
     if link:
         print(f"{'the link':52} {link:6.2f} GB/s")
+    for line in cold_lines(rows):
+        print(line)
     failed = list(failures(rows, peers))
     print("\n".join(line[:200] for line in failed[:FAILURES]) if failed else "nothing failed")
     if len(failed) > FAILURES:

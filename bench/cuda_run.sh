@@ -48,7 +48,7 @@ part_make() { mkdir -p "$models" && limited 170 "$bench" --make-only; }
 part_results() { measure results 90 '^results/'; }
 part_large() { measure large 150 '^link/start|^load/large/'; }
 part_other() { measure other 130 '^load/(small|moe|two)/|^second/|^executorch/|^cpu/'; }
-part_cold() { measure cold 110 '^cold/|^link/end'; }
+part_cold() { measure cold 100 '^cold/|^link/end'; }
 
 part_peers() {
   local file=$models/peers.safetensors pt=$models/peers.pt
