@@ -128,6 +128,9 @@ Loaded Loader::load() {
 
 void report_load(benchmark::State& state, const cuda::LoadReport& report) {
   state.counters["copies"] = static_cast<double>(report.copies);
+  state.counters["claim_ms"] = report.claim_seconds * 1e3;
+  state.counters["allocate_ms"] = report.allocate_seconds * 1e3;
+  state.counters["bring_ms"] = report.bring_seconds * 1e3;
   state.counters["storages"] = static_cast<double>(report.storages);
   state.counters["loaded_GB"] = static_cast<double>(report.loaded_bytes) / 1e9;
   state.counters["stored_GB"] = static_cast<double>(report.stored_bytes) / 1e9;

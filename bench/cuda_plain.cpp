@@ -46,10 +46,10 @@ class Sink final : public cuda::ReadQueue {
 
 void read_with_ring(const std::filesystem::path& path, const std::vector<Range>& ranges, unsigned depth) {
   const auto file = need(cuda::open_direct(need(open_file(path))));
-  std::vector<cuda::FileRange> wanted;
+  std::vector<cuda::Read> wanted;
   std::uint64_t bytes = 0;
   for (const auto& range : ranges) {
-    wanted.push_back({range.begin, range.end});
+    wanted.push_back({{range.begin, range.end}});
     bytes += range.end - range.begin;
   }
   const auto ring = need(cuda::ring_reader(depth));

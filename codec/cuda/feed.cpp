@@ -46,7 +46,8 @@ DeepReaderPtr make_reader(const RingMaker& make_ring, std::vector<std::string>& 
   return thread_reader(threads);
 }
 
-Feed direct(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring, Bytes in_cache = {}) {
+Feed direct(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring,
+            Bytes in_cache = {}) {
   auto opened = open_direct(file.file());
   if (!opened) return buffered(file, opened.error().message);
   Feed feed{nullptr, ReadPath::direct, {}};
@@ -71,7 +72,8 @@ Feed automatic(const Reader& file, std::span<const Wanted> wanted, const RingMak
 
 }  // namespace
 
-Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path, const RingMaker& make_ring) {
+Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path,
+                 const RingMaker& make_ring) {
   switch (path) {
     case ReadPath::mapped:
       return mapped(file);

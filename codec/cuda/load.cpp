@@ -2,6 +2,7 @@
 #include "cuda/load.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "cuda/bring.hpp"
 #include "cuda/claims.hpp"
@@ -9,6 +10,15 @@
 
 namespace ptd::cuda {
 namespace {
+
+/// Adds what the call takes.
+template <class Call>
+auto timed(double& seconds, Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = call();
+  seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
 
 class Load {
  public:
@@ -159,18 +169,22 @@ class Load {
   /// Claims everything before it waits for anything, and brings what it has claimed before it waits for
   /// others: so no two loads wait for each other. False if what another owed has to be claimed again.
   Result<bool> claim_and_bring() {
-    const auto blocks = claims_.claim(storages_, arrival_);
+    auto& report = out_->report;
+    const auto blocks = timed(report.claim_seconds, [&] { return claims_.claim(storages_, arrival_); });
     for (const auto& block : blocks) misses_ += block->storages.size();
-    PTD_TRY(make_room(blocks));
-    PTD_LET(mark, bring(cache_, shared_.file, *device_, wanted_,
-                        {request_.check, request_.path, shared_.scope->layout.is_coded, request_.progress},
-                        out_->report));
+    PTD_TRY(timed(report.allocate_seconds, [&] { return make_room(blocks); }));
+    PTD_LET(mark, timed(report.bring_seconds, [&] { return bring_wanted(); }));
     for (const auto& block : blocks)
       if (block->arena) block->arena->set_mark(mark);
     arrival_->succeed(mark);
     arrivals_.push_back(std::exchange(arrival_, std::make_shared<Arrival>()));
     wanted_.clear();
-    return claims_.wait_for_others(storages_);
+    return timed(report.wait_seconds, [&] { return claims_.wait_for_others(storages_); });
+  }
+
+  Result<MarkPtr> bring_wanted() {
+    BringOptions options{request_.check, request_.path, shared_.scope->layout.is_coded, request_.progress};
+    return bring(cache_, shared_.file, *device_, wanted_, options, out_->report);
   }
 
   Result<void> make_room(const std::vector<BlockPtr>& blocks) {

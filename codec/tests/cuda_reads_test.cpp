@@ -242,8 +242,8 @@ TEST(CudaReadList, NeighboursShareAPieceAndNoPieceCrossesACell) {
 
 // A load asks for a table, then for its segment, and so on.
 TEST(CudaReadList, TablesShareAPieceThoughSegmentsComeBetweenThem) {
-  const auto list = list_reads({{{5000, 5016}, true}, {{0, 100}, false}, {{5016, 5032}, true}, {{100, 300}, false}},
-                               64 * kib);
+  const auto list = list_reads(
+      {{{5000, 5016}, true}, {{0, 100}, false}, {{5016, 5032}, true}, {{100, 300}, false}}, 64 * kib);
   ASSERT_EQ(list.pieces.size(), 2U);
   EXPECT_EQ(list.pieces[0].wanted, 32U);
   EXPECT_EQ(list.pieces[1].wanted, 300U);

@@ -19,7 +19,7 @@ LONGEST = 120
 # Each slice reads the whole corpus again; on a busy machine ever smaller rests would do little else.
 _SHORTEST = 5
 # For the corpus to be read and a report to be written, on a machine that has other things to do.
-_PATIENCE = 600
+_PATIENCE = 1800
 
 
 class Shares:

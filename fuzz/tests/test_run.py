@@ -140,7 +140,7 @@ class GrowTest(Case):
         dictionary.write_text("")
         self.run_it("grow", "--minutes", MINUTES)
         self.assertEqual(self.arguments("a"), [
-            "-max_total_time=1", "-timeout=20", "-rss_limit_mb=2048", "-max_len=64", "-print_final_stats=1",
+            "-max_total_time=1", "-timeout=120", "-rss_limit_mb=2048", "-max_len=64", "-print_final_stats=1",
             f"-artifact_prefix={self.work}/finds/a/", f"-dict={dictionary}", f"{self.work}/corpus/a", str(seeds),
             str(finds)])
 
@@ -166,7 +166,7 @@ class GrowTest(Case):
         self.assertEqual(artifact.read_bytes(), b"BAD")
         self.assertIn(f"FOUND: bad: {artifact}\n  readers disagree: 1 is not 2\n  ==1== ERROR: libFuzzer: deadly "
                       "signal\n      #1 0x2 in compare(int) /src/compare.cpp:7:1\n  SUMMARY:", self.out)
-        self.assertIn(f"replay: {self.bin}/fuzz_bad -timeout=20 -rss_limit_mb=2048 {artifact}", self.out)
+        self.assertIn(f"replay: {self.bin}/fuzz_bad -timeout=120 -rss_limit_mb=2048 {artifact}", self.out)
         self.assertTrue((self.work / "logs" / f"bad-{artifact.name}.log").is_file())
         self.assertEqual(self.err, "dev fuzz: finds: bad\n")
         self.assertEqual([self.stats()[name]["finds"] for name in ("bad", "good")], [1, 0])

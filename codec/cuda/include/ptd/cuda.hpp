@@ -112,6 +112,10 @@ struct LoadReport {
   std::uint64_t allocated_bytes = 0;   ///< in arenas made for this load
   std::uint64_t copies = 0;            ///< asynchronous copies that were enqueued
   ReadPath path = ReadPath::mapped;    ///< how it was read
+  double claim_seconds = 0;            ///< to find out what is there, and what is to be brought
+  double allocate_seconds = 0;         ///< for arenas
+  double bring_seconds = 0;            ///< until every byte was read and every copy enqueued
+  double wait_seconds = 0;             ///< for what other loads brought
   std::vector<std::string>
       notes;  ///< fallbacks, each a sentence: no pinned memory, no mapping, no O_DIRECT, no io_uring
 };
