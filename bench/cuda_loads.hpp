@@ -27,6 +27,7 @@ struct LoadCase {
   cuda::CacheOptions options = {};
   std::string more = {};  ///< end of the name
   int runs = 5;
+  bool at_once = false;  ///< each run as soon as the one before has been dropped
 
   [[nodiscard]] std::string name() const;
 };

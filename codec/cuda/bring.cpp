@@ -19,22 +19,15 @@ std::uint64_t part_bytes(const CacheOptions& options) {
   return std::clamp(share / unit * unit, least, most);
 }
 
-/// Bytes that are only copied and hashed need not every core, and those who wait for them, the driver among
-/// them, need some: of 16, 12 to 14 at work were faster than all. Decoding needs them all.
-unsigned useful_threads(const CacheOptions& options, bool is_coded) {
-  const auto cores = file::thread_count(options.threads);
-  return options.threads == 0 && !is_coded ? cores - cores / 8 : cores;
-}
-
 }  // namespace
 
-Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& device,
+Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope, Device& device,
                       const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report) {
   if (wanted.empty()) return MarkPtr();
-  const auto feed = choose_feed(file, wanted, options.path);
-  const TransferOptions how{options.check, useful_threads(cache.options, options.is_coded),
-                            part_bytes(cache.options), options.progress};
-  PTD_LET(done, run_transfer(file, feed, wanted, device, cache.pool, how));
+  const auto feed = choose_feed(file, scope.tables, wanted, options.path);
+  const TransferOptions how{options.check, cache.options.threads, part_bytes(cache.options),
+                            options.progress};
+  PTD_LET(done, run_transfer(file, scope.tables, feed, wanted, device, cache.pool, how));
   report.loaded_bytes += done.copied_bytes;
   report.stored_bytes += done.stored_bytes;
   report.copies += done.copies;

@@ -11,13 +11,12 @@ namespace ptd::cuda {
 struct BringOptions {
   Check check = Check::chunks;
   ReadPath path = ReadPath::automatic;
-  bool is_coded = false;  ///< the file has bytes to decode
   Progress progress;
 };
 
 /// Returns once everything has been read and checked and every copy enqueued; gives the mark behind them.
 /// Adds to the report. After an error nothing is in flight.
-Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, Device& device,
+Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope, Device& device,
                       const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report);
 
 /// Brings what a state has on its devices once more, in place, and waits for it.

@@ -2,84 +2,112 @@
 #include "cuda/claims.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ptd::cuda {
 
-std::vector<BlockPtr> Claims::claim(const std::vector<std::uint32_t>& storages, const ArrivalPtr& arrival) {
+Claims::Here::Here(Places& places, std::size_t entries) : places_(places) {
+  places_.of.resize(entries);
+  std::erase_if(places_.blocks, [&](const auto& entry) {
+    auto block = entry.second.lock();
+    if (block) live_.emplace(entry.first, std::move(block));
+    return !live_.contains(entry.first);
+  });
+}
+
+StorageMemory* Claims::Here::find(std::uint32_t entry) {
+  const auto& place = places_.of[entry];
+  if (place.block != last_) {
+    last_ = place.block;
+    is_last_live_ = live_.contains(last_);
+  }
+  return is_last_live_ ? place.memory : nullptr;
+}
+
+void Claims::Here::put(std::uint32_t entry, StorageMemory& memory) {
+  const auto number = memory.block->number;
+  places_.of[entry] = {number, &memory};
+  if (is_last_live_ && number == last_) return;
+  if (!live_.contains(number)) {
+    auto block = std::const_pointer_cast<Block>(memory.block->shared_from_this());
+    places_.blocks.emplace(number, block);
+    live_.emplace(number, std::move(block));
+  }
+  last_ = number;
+  is_last_live_ = true;
+}
+
+std::vector<BlockPtr> Claims::claim(const std::vector<std::uint32_t>& entries, const ArrivalPtr& arrival) {
+  const auto& layout = model_.scope->layout;
   arrival_ = arrival;
-  is_awaited_.resize(out_.memories.size());
-  blocks_.assign(model_.scope->layout.groups, nullptr);
+  is_awaited_.resize(layout.entries.size());
+  blocks_.assign(layout.groups, nullptr);
   {
     auto& index = model_.cache->index;
+    // What they keep may have lost its last other user: it must not go while locks are held.
+    std::optional<Here> on_device;
+    std::optional<Here> on_host;
     const std::scoped_lock lock(index.mutex(), out_.state->mutex);
-    on_device_ = &places_on(request_.device);
-    on_host_ = &places_on(host_memory);
-    for (const auto storage : storages)
-      if (auto& memory = out_.memories[storage]; !memory) memory = claim_one(storage);
+    on_device.emplace(model_.scope->places[request_.device], layout.entries.size());
+    on_host.emplace(model_.scope->places[host_memory], layout.entries.size());
+    for (const auto number : entries) {
+      if (out_.memories[number] != nullptr) continue;
+      const auto& entry = layout.entries[number];
+      out_.hold(number, entry.is_mutable ? claim_of_state(entry)
+                                         : claim_of_all(entry, entry.is_on_host ? *on_host : *on_device));
+    }
   }
-  unfit_.clear();
+  found_.clear();
   std::erase(blocks_, nullptr);
   for (const auto& block : blocks_) block->count();
   return std::exchange(blocks_, {});
 }
 
-FileScope::Places& Claims::places_on(int device) {
-  auto& places = model_.scope->places[device];
-  places.resize(out_.memories.size());
-  return places;
-}
+int Claims::device_of(const Entry& entry) const { return entry.is_on_host ? host_memory : request_.device; }
 
-int Claims::device_of(std::uint32_t storage) const {
-  const bool is_on_host = model_.file.model().storages[storage].placement == Placement::host;
-  return is_on_host ? host_memory : request_.device;
-}
-
-MemoryPtr Claims::claim_one(std::uint32_t storage) {
-  const bool is_mutable = model_.file.model().storages[storage].access == Access::mutable_;
-  return is_mutable ? claim_of_state(storage) : claim_of_all(storage);
-}
-
-MemoryPtr Claims::claim_of_state(std::uint32_t storage) {
-  auto& memory = out_.state->memories[{device_of(storage), storage}];
-  if (!memory || memory->block->arrival->has_failed()) return memory = make(storage);
+StorageMemory& Claims::claim_of_state(const Entry& entry) {
+  auto& memory = out_.state->memories[{device_of(entry), entry.storage}];
+  if (!memory || memory->block->arrival->has_failed()) return *(memory = make(entry));
   memory->is_shared = true;
-  count_found(storage, *memory);
-  return memory;
+  count_found(entry, *memory);
+  return *memory;
 }
 
-MemoryPtr Claims::claim_of_all(std::uint32_t storage) {
-  const auto twin = model_.scope->layout.twin[storage];
-  auto& place = (device_of(storage) == host_memory ? *on_host_ : *on_device_)[twin];
-  auto memory = place.lock();
-  if (memory && !serves(*memory)) unfit_.push_back(std::move(memory));
-  if (!memory) place = memory = find_proven(storage);
-  if (memory) {
-    count_found(storage, *memory);
-    return memory;
+StorageMemory& Claims::claim_of_all(const Entry& entry, Here& here) {
+  auto* memory = here.find(entry.twin);
+  if (memory == nullptr || !serves(*memory)) memory = find_proven(entry, here);
+  if (memory != nullptr) {
+    count_found(entry, *memory);
+    return *memory;
   }
-  place = memory = make(storage);
+  const auto made = make(entry);
+  here.put(entry.twin, *made);
   const bool will_be_proven = request_.check == Check::content;
-  if (will_be_proven) model_.cache->index.enter_proven(proven_key(storage), memory);
-  return memory;
+  if (will_be_proven) model_.cache->index.enter_proven(proven_key(entry), made);
+  return *made;
 }
 
-MemoryPtr Claims::find_proven(std::uint32_t storage) {
+StorageMemory* Claims::find_proven(const Entry& entry, Here& here) {
   auto& index = model_.cache->index;
   if (!index.has_proven()) return nullptr;
-  auto memory = index.find_proven(proven_key(storage));
-  if (memory && !serves(*memory)) unfit_.push_back(std::move(memory));
-  return memory;
+  auto found = index.find_proven(proven_key(entry));
+  if (!found) return nullptr;
+  auto* const memory = found.get();
+  const bool fits = serves(*memory);
+  if (fits) here.put(entry.twin, *memory);
+  found_.push_back(std::move(found));
+  return fits ? memory : nullptr;
 }
 
 bool Claims::serves(const StorageMemory& memory) const {
   return memory.block->check >= request_.check && !memory.block->arrival->has_failed();
 }
 
-ProvenKey Claims::proven_key(std::uint32_t storage) const {
+ProvenKey Claims::proven_key(const Entry& entry) const {
   const auto& model = model_.file.model();
-  const auto& spec = model.storages[storage];
-  ProvenKey key{.bytes = spec.size, .device = device_of(storage)};
+  const auto& spec = model.storages[entry.storage];
+  ProvenKey key{.bytes = entry.bytes, .device = device_of(entry)};
   if (spec.content != no_index) {
     key.digest = model.contents[spec.content].digest;
     key.content_bytes = model.contents[spec.content].size;
@@ -87,14 +115,15 @@ ProvenKey Claims::proven_key(std::uint32_t storage) const {
   return key;
 }
 
-MemoryPtr Claims::make(std::uint32_t storage) {
-  auto& block = blocks_[model_.scope->layout.group[storage]];
-  if (!block) block = new_block(device_of(storage));
-  return add_storage(block, storage, model_.file.model().storages[storage].size);
+MemoryPtr Claims::make(const Entry& entry) {
+  auto& block = blocks_[entry.group];
+  if (!block) block = new_block(device_of(entry));
+  return add_storage(block, entry.storage, entry.bytes);
 }
 
 BlockPtr Claims::new_block(int device) const {
   auto block = std::make_shared<Block>();
+  block->number = model_.cache->index.new_block_number();
   block->device = device;
   block->check = request_.check;
   block->arrival = arrival_;
@@ -102,13 +131,14 @@ BlockPtr Claims::new_block(int device) const {
   return block;
 }
 
-void Claims::count_found(std::uint32_t storage, const StorageMemory& memory) {
+void Claims::count_found(const Entry& entry, const StorageMemory& memory) {
   auto& report = out_.report;
   ++report.reused_storages;
   report.reused_bytes += memory.bytes;
   const auto& arrival = memory.block->arrival;
-  is_awaited_[storage] = arrival != arrival_ && arrival->is_pending();
-  if (is_awaited_[storage]) ++report.awaited_storages;
+  if (arrival == arrival_ || !arrival->is_pending()) return;
+  ++report.awaited_storages;
+  is_awaited_[model_.scope->layout.entry_of_storage[entry.storage]] = true;
 }
 
 /// Errors that come of what a load asked for, or of the moment: another load may fare better.
@@ -117,12 +147,11 @@ bool Claims::is_its_own(const Error& error) {
          error.code == ErrorCode::argument;
 }
 
-Result<bool> Claims::wait_for_others(const std::vector<std::uint32_t>& storages) {
+Result<bool> Claims::wait_for_others() {
   bool is_complete = true;
   const Arrival* last = nullptr;  // most have the same as the one before
-  for (const auto storage : storages) {
-    const auto& memory = out_.memories[storage];
-    if (!memory || memory->block->arrival.get() == last) continue;
+  for (const auto* memory : out_.memories) {
+    if (memory == nullptr || memory->block->arrival.get() == last) continue;
     const auto arrival = memory->block->arrival;
     last = arrival.get();
     if (std::ranges::find(waited_for_, arrival) != waited_for_.end()) continue;
@@ -143,12 +172,14 @@ Result<bool> Claims::wait_for_others(const std::vector<std::uint32_t>& storages)
 void Claims::forget(const ArrivalPtr& arrival) {
   for (std::size_t i = 0; i < out_.memories.size(); ++i) {
     auto& memory = out_.memories[i];
-    if (!memory || memory->block->arrival != arrival) continue;
+    if (memory == nullptr || memory->block->arrival != arrival) continue;
     --out_.report.reused_storages;
     if (is_awaited_[i]) --out_.report.awaited_storages;
+    is_awaited_[i] = false;
     out_.report.reused_bytes -= memory->bytes;
     memory = nullptr;
   }
+  std::erase_if(out_.blocks, [&](const auto& block) { return block->arrival == arrival; });
 }
 
 void Claims::withdraw(const ArrivalPtr& arrival) {

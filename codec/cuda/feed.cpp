@@ -46,12 +46,12 @@ DeepReaderPtr make_reader(const RingMaker& make_ring, std::vector<std::string>& 
   return thread_reader(threads);
 }
 
-Feed direct(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring,
-            Bytes in_cache = {}) {
+Feed direct(const Reader& file, TableStore& tables, std::span<const Wanted> wanted,
+            const RingMaker& make_ring, Bytes in_cache = {}) {
   auto opened = open_direct(file.file());
   if (!opened) return buffered(file, opened.error().message);
   Feed feed{nullptr, ReadPath::direct, {}};
-  auto list = list_reads(reads_of(file, wanted), ReadAheadSize{}.piece_bytes);
+  auto list = list_reads(reads_of(file, tables, wanted), ReadAheadSize{}.piece_bytes);
   if (!in_cache.empty()) mark_resident(in_cache, list.pieces);
   feed.source = read_ahead(std::move(*opened), buffered_source(file), std::move(list),
                            make_reader(make_ring, feed.notes));
@@ -60,29 +60,30 @@ Feed direct(const Reader& file, std::span<const Wanted> wanted, const RingMaker&
 
 // The samples cost next to nothing. To ask for every page takes a fifth of a load from memory, so that is
 // done only where it can save reads of the disk, and not for the few that a mapping brings just as well.
-Feed automatic(const Reader& file, std::span<const Wanted> wanted, const RingMaker& make_ring) {
+Feed automatic(const Reader& file, TableStore& tables, std::span<const Wanted> wanted,
+               const RingMaker& make_ring) {
   constexpr double most = 0.9;
   const auto mapping = file.file().source->in_memory();
   // What is no file lies in memory anyway.
   if (file.file().identity == FileIdentity{}) return mapping.empty() ? buffered(file) : mapped(file);
   const auto share = mapping.empty() ? 0 : resident_share(mapping, file, wanted);
   if (share >= most) return mapped(file);
-  return direct(file, wanted, make_ring, share > 0 ? mapping : Bytes());
+  return direct(file, tables, wanted, make_ring, share > 0 ? mapping : Bytes());
 }
 
 }  // namespace
 
-Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path,
+Feed choose_feed(const Reader& file, TableStore& tables, std::span<const Wanted> wanted, ReadPath path,
                  const RingMaker& make_ring) {
   switch (path) {
     case ReadPath::mapped:
       return mapped(file);
     case ReadPath::direct:
-      return direct(file, wanted, make_ring);
+      return direct(file, tables, wanted, make_ring);
     case ReadPath::buffered:
       return buffered(file);
     default:
-      return automatic(file, wanted, make_ring);
+      return automatic(file, tables, wanted, make_ring);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/deep_reader.hpp"
+#include "cuda/table_store.hpp"
 #include "cuda/transfer_plan.hpp"
 
 namespace ptd::cuda {
@@ -25,7 +26,7 @@ using RingMaker = std::function<Result<DeepReaderPtr>(unsigned depth)>;
 /// Chooses for what is wanted. `automatic` takes the mapping where most of it is in memory; otherwise it
 /// reads directly what is not, and what is through the page cache. `mapped` and `direct` fall back to
 /// `buffered`, io_uring to threads, each with a note.
-Feed choose_feed(const Reader& file, std::span<const Wanted> wanted, ReadPath path,
+Feed choose_feed(const Reader& file, TableStore& tables, std::span<const Wanted> wanted, ReadPath path,
                  const RingMaker& make_ring = ring_reader);
 
 }  // namespace ptd::cuda

@@ -12,6 +12,7 @@
 
 #include "cuda/layout.hpp"
 #include "cuda/memory.hpp"
+#include "cuda/table_store.hpp"
 
 namespace ptd::cuda {
 
@@ -27,12 +28,23 @@ struct FileKey {
   friend bool operator<(const FileKey& a, const FileKey& b) { return a.tied() < b.tied(); }
 };
 
+/// Where a storage was last; valid as long as that block lives.
+struct Place {
+  std::uint64_t block = 0;  ///< its number
+  StorageMemory* memory = nullptr;
+};
+
+/// What of a file is, or was, on one device.
+struct Places {
+  std::vector<Place> of;  ///< by entry of the layout; what has a twin is at that
+  std::map<std::uint64_t, std::weak_ptr<Block>> blocks;
+};
+
 /// One file, however often it is opened: what belongs together in it, and where its storages are.
 struct FileScope {
-  using Places = std::vector<std::weak_ptr<StorageMemory>>;  ///< by storage, at its twin
-
-  explicit FileScope(const Reader& file) : layout(lay_out(file)) {}
+  explicit FileScope(const Reader& file) : layout(lay_out(file)), tables(file.model().contents.size()) {}
   const Layout layout;
+  TableStore tables;
   std::map<int, Places> places;  ///< by device; the index's lock guards it
 };
 
@@ -68,6 +80,7 @@ class StorageIndex {
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
 
   // With the lock.
+  [[nodiscard]] std::uint64_t new_block_number() noexcept { return ++blocks_; }
   [[nodiscard]] bool has_proven() const noexcept { return !proven_.empty(); }
   [[nodiscard]] MemoryPtr find_proven(const ProvenKey& key) const;
   void enter_proven(const ProvenKey& key, const MemoryPtr& memory);
@@ -76,6 +89,7 @@ class StorageIndex {
   std::mutex mutex_;
   std::map<FileKey, std::weak_ptr<FileScope>> scopes_;
   std::unordered_map<ProvenKey, std::weak_ptr<StorageMemory>, ProvenKeyHash> proven_;
+  std::uint64_t blocks_ = 0;
   std::size_t sweep_at_ = 1024;  ///< entries at which those whose memory is gone are forgotten
 };
 

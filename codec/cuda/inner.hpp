@@ -3,6 +3,7 @@
 // What the handles of ptd/cuda.hpp refer to.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <ptd/cuda.hpp>
@@ -63,12 +64,21 @@ struct Weights::Inner {
   int device = 0;
   std::vector<std::uint32_t> methods;
   StatePtr state;
-  std::vector<MemoryPtr> memories;  ///< by storage; null: not part of the load
-  std::vector<bool> holds_tensor;   ///< by tensor
-  std::vector<MarkPtr> marks;       ///< behind the copies of everything held
+  std::vector<const StorageMemory*> memories;        ///< by entry of the layout; null: not part of the load
+  std::vector<std::shared_ptr<const Block>> blocks;  ///< that they are in
+  std::vector<bool> holds_tensor;                    ///< by tensor
+  std::vector<MarkPtr> marks;                        ///< behind the copies of everything held
   LoadReport report;
 
   Inner(Reader opened, ScopePtr of) : file(std::move(opened)), scope(std::move(of)) {}
+
+  /// Keeps a storage's memory as long as this lives.
+  void hold(std::size_t entry, const StorageMemory& memory) {
+    memories[entry] = &memory;
+    const auto is_held = [&](const auto& block) { return block.get() == memory.block; };
+    if (!blocks.empty() && is_held(blocks.back())) return;  // mostly
+    if (std::ranges::none_of(blocks, is_held)) blocks.push_back(memory.block->shared_from_this());
+  }
 };
 
 }  // namespace ptd::cuda

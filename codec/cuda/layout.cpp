@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -32,19 +31,6 @@ std::vector<std::uint32_t> method_sets(const Model& model) {
   return sets;
 }
 
-void number_groups(const Model& model, Layout& layout) {
-  const auto sets = method_sets(model);
-  const auto kind = [&](std::size_t i) {
-    const auto& storage = model.storages[i];
-    return std::tuple(storage.placement == Placement::host, storage.access, sets[i]);
-  };
-  std::map<decltype(kind(0)), std::uint32_t> numbers;
-  for (std::size_t i = 0; i < sets.size(); ++i) numbers.try_emplace(kind(i));
-  for (auto& [of, number] : numbers) number = layout.groups++;
-  layout.group.resize(sets.size());
-  for (std::size_t i = 0; i < sets.size(); ++i) layout.group[i] = numbers.find(kind(i))->second;
-}
-
 void order_by_file(const Reader& file, Layout& layout) {
   const auto& storages = file.model().storages;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> places;
@@ -54,19 +40,48 @@ void order_by_file(const Reader& file, Layout& layout) {
     places.emplace_back(content == no_index ? ~std::uint64_t{0} : file.segment_of(content).offset, i);
   }
   std::ranges::sort(places);
-  layout.order.reserve(places.size());
-  for (const auto& [place, storage] : places) layout.order.push_back(storage);
+  layout.entries.reserve(places.size());
+  layout.entry_of_storage.resize(places.size());
+  for (const auto& [place, storage] : places) {
+    const auto& spec = storages[storage];
+    const auto number = static_cast<std::uint32_t>(layout.entries.size());
+    layout.entry_of_storage[storage] = number;
+    layout.has_external |= spec.origin == Origin::external;
+    layout.entries.push_back(
+        {storage, number, 0, spec.access == Access::mutable_, spec.placement == Placement::host, spec.size});
+  }
 }
 
-// Contents are unique by digest [CON-2], so equal ones have equal numbers.
+void number_groups(const Model& model, Layout& layout) {
+  const auto sets = method_sets(model);
+  const auto kind = [&](const Entry& entry) {
+    return std::tuple(entry.is_on_host, entry.is_mutable, sets[entry.storage]);
+  };
+  std::map<std::tuple<bool, bool, std::uint32_t>, std::uint32_t> numbers;
+  for (const auto& entry : layout.entries) numbers.try_emplace(kind(entry));
+  for (auto& [of, number] : numbers) number = layout.groups++;
+  for (auto& entry : layout.entries) entry.group = numbers.find(kind(entry))->second;
+}
+
+/// Contents are unique by digest [CON-2], so equal ones have equal numbers. Nearly all have one storage, so
+/// only the others go through a map.
 void find_twins(const Model& model, Layout& layout) {
-  layout.twin.resize(model.storages.size());
-  std::iota(layout.twin.begin(), layout.twin.end(), 0U);
-  std::map<std::tuple<std::uint32_t, std::uint64_t, Placement>, std::uint32_t> first;
-  for (std::uint32_t i = 0; i < model.storages.size(); ++i) {
-    const auto& storage = model.storages[i];
-    if (storage.access == Access::mutable_ || storage.origin == Origin::external) continue;
-    layout.twin[i] = first.try_emplace({storage.content, storage.size, storage.placement}, i).first->second;
+  std::vector<std::uint32_t> first_of(model.contents.size(), no_index);
+  std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, std::uint32_t> others;
+  for (auto& entry : layout.entries) {
+    const auto& storage = model.storages[entry.storage];
+    if (entry.is_mutable || storage.origin == Origin::external) continue;
+    if (storage.content != no_index) {
+      auto& first = first_of[storage.content];
+      if (first == no_index) first = entry.twin;
+      const auto& other = layout.entries[first];
+      if (other.bytes == entry.bytes && other.is_on_host == entry.is_on_host) {
+        entry.twin = first;
+        continue;
+      }
+    }
+    const auto key = std::tuple(storage.content, entry.bytes, entry.is_on_host);
+    entry.twin = others.try_emplace(key, entry.twin).first->second;
   }
 }
 
@@ -77,8 +92,9 @@ Layout lay_out(const Reader& file) {
   order_by_file(file, layout);
   number_groups(file.model(), layout);
   find_twins(file.model(), layout);
-  for (std::uint32_t i = 0; i < file.model().contents.size() && !layout.is_coded; ++i)
-    layout.is_coded = is_coded(file.segment_of(i).encoding);
+  layout.entry_of_tensor.reserve(file.model().tensors.size());
+  for (const auto& tensor : file.model().tensors)
+    layout.entry_of_tensor.push_back(layout.entry_of_storage[tensor.storage]);
   return layout;
 }
 

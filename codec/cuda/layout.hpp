@@ -9,20 +9,28 @@
 
 namespace ptd::cuda {
 
+/// A storage, as loads need it.
+struct Entry {
+  std::uint32_t storage = 0;  ///< index into Model::storages
+  /// The first entry that holds the same for ever (content, size and placement are equal and neither is
+  /// mutable), so that one memory does for both; mostly itself.
+  std::uint32_t twin = 0;
+  /// Equal for storages that exactly the same methods use, with the same access and placement. They share an
+  /// arena, since they come and go together.
+  std::uint32_t group = 0;
+  bool is_mutable = false;
+  bool is_on_host = false;
+  std::uint64_t bytes = 0;
+};
+
 struct Layout {
-  /// All storages in the order of their bytes in the file; those without any last.
-  std::vector<std::uint32_t> order;
-
-  /// By storage: a number that is equal for storages that exactly the same methods use, with the same access
-  /// and placement. They share an arena, since they come and go together.
-  std::vector<std::uint32_t> group;
+  /// All storages in the order of their bytes in the file, those without any last: loads go through them in
+  /// this order, so what they touch lies in memory as they come.
+  std::vector<Entry> entries;
+  std::vector<std::uint32_t> entry_of_storage;
+  std::vector<std::uint32_t> entry_of_tensor;
   std::uint32_t groups = 0;
-
-  /// By storage: the first one that holds the same for ever (content, size and placement are equal and
-  /// neither is mutable), so that one memory does for both; mostly itself.
-  std::vector<std::uint32_t> twin;
-
-  bool is_coded = false;  ///< true if any of the file's bytes have to be decoded
+  bool has_external = false;  ///< true if any storage's bytes come from whoever loads
 };
 
 /// O(n log n) in the storages, O(1) in their bytes.

@@ -26,6 +26,7 @@ class Load {
       : shared_(*model),
         cache_(*model->cache),
         model_(model->file.model()),
+        layout_(model->scope->layout),
         request_(request),
         out_(std::make_shared<Weights::Inner>(model->file, model->scope)),
         claims_(shared_, request_, *out_) {
@@ -76,13 +77,17 @@ class Load {
     out_->holds_tensor.resize(model_.tensors.size(), request_.methods.empty());
     for (const auto method : request_.methods)
       for (const auto tensor : model_.methods[method].tensors) out_->holds_tensor[tensor] = true;
-    out_->memories.resize(model_.storages.size());
-    is_wanted_.resize(model_.storages.size());
-    for (std::uint32_t i = 0; i < model_.tensors.size(); ++i)
-      if (out_->holds_tensor[i]) is_wanted_[model_.tensors[i].storage] = true;
-    for (const auto i : shared_.scope->layout.order)
-      if (is_wanted_[i]) storages_.push_back(i);
-    out_->report.storages = storages_.size();
+    out_->memories.resize(layout_.entries.size());
+    is_wanted_.resize(layout_.entries.size());
+    for (std::size_t i = 0; i < layout_.entry_of_tensor.size(); ++i)
+      if (out_->holds_tensor[i]) is_wanted_[layout_.entry_of_tensor[i]] = true;
+    for (std::uint32_t i = 0; i < is_wanted_.size(); ++i)
+      if (is_wanted_[i]) entries_.push_back(i);
+    out_->report.storages = entries_.size();
+  }
+
+  [[nodiscard]] bool has_memory(std::uint32_t storage) const {
+    return out_->memories[layout_.entry_of_storage[storage]] != nullptr;
   }
 
   // --- memory of the caller's ----------------------------------------------------------------------------
@@ -92,10 +97,10 @@ class Load {
                 "the memory for storage " + std::to_string(placed.storage) + " " + what);
   }
 
-  Result<void> check_placed(const Placed& placed) const {
-    if (placed.storage >= is_wanted_.size() || !is_wanted_[placed.storage])
+  Result<void> check_placed(const Placed& placed) {
+    if (placed.storage >= is_wanted_.size() || !is_wanted_[layout_.entry_of_storage[placed.storage]])
       return bad_memory(placed, "is for none that this load wants");
-    if (out_->memories[placed.storage]) return bad_memory(placed, "is given twice");
+    if (has_memory(placed.storage)) return bad_memory(placed, "is given twice");
     const auto& spec = model_.storages[placed.storage];
     const auto size = spec.size;
     if (placed.bytes < size)
@@ -126,10 +131,12 @@ class Load {
       PTD_TRY(check_placed(placed));
       if (model_.storages[placed.storage].origin != Origin::external)
         return bad_memory(placed, "is not needed: the file has its bytes; to load them there, use `into`");
-      out_->memories[placed.storage] = caller_memory(placed, here);
+      hold(placed, caller_memory(placed, here));
     }
-    for (const auto storage : storages_)
-      if (model_.storages[storage].origin == Origin::external && !out_->memories[storage])
+    if (!layout_.has_external) return {};
+    for (const auto entry : entries_)
+      if (const auto storage = layout_.entries[entry].storage;
+          model_.storages[storage].origin == Origin::external && out_->memories[entry] == nullptr)
         return fail_on(ErrorCode::argument, "", tensor_in(storage),
                        "the file leaves the bytes of this tensor's storage to whoever loads it; give " +
                            std::to_string(model_.storages[storage].size) + " bytes for storage " +
@@ -142,20 +149,26 @@ class Load {
       PTD_TRY(check_placed(placed));
       if (model_.storages[placed.storage].placement == Placement::host)
         return bad_memory(placed, "is of a device, but the file wants the storage in host memory");
-      out_->memories[placed.storage] = caller_memory(placed, arrival_);
-      if (model_.storages[placed.storage].access == Access::mutable_) PTD_TRY(give_to_state(placed.storage));
+      const auto memory = caller_memory(placed, arrival_);
+      hold(placed, memory);
+      if (model_.storages[placed.storage].access == Access::mutable_)
+        PTD_TRY(give_to_state(placed.storage, memory));
       wanted_.push_back({placed.storage, static_cast<std::byte*>(placed.memory), false});
     }
     return {};
   }
 
-  Result<void> give_to_state(std::uint32_t storage) {
+  void hold(const Placed& placed, const MemoryPtr& memory) {
+    out_->hold(layout_.entry_of_storage[placed.storage], *memory);
+  }
+
+  Result<void> give_to_state(std::uint32_t storage, const MemoryPtr& given) {
     const std::lock_guard lock(out_->state->mutex);
     auto& memory = out_->state->memories[{request_.device, storage}];
     if (memory && !memory->block->arrival->has_failed())
       return fail_on(ErrorCode::argument, "", tensor_in(storage),
                      "the state has memory for it on this device already");
-    memory = out_->memories[storage];
+    memory = given;
     return {};
   }
 
@@ -170,7 +183,7 @@ class Load {
   /// others: so no two loads wait for each other. False if what another owed has to be claimed again.
   Result<bool> claim_and_bring() {
     auto& report = out_->report;
-    const auto blocks = timed(report.claim_seconds, [&] { return claims_.claim(storages_, arrival_); });
+    const auto blocks = timed(report.claim_seconds, [&] { return claims_.claim(entries_, arrival_); });
     for (const auto& block : blocks) misses_ += block->storages.size();
     PTD_TRY(timed(report.allocate_seconds, [&] { return make_room(blocks); }));
     PTD_LET(mark, timed(report.bring_seconds, [&] { return bring_wanted(); }));
@@ -179,12 +192,12 @@ class Load {
     arrival_->succeed(mark);
     arrivals_.push_back(std::exchange(arrival_, std::make_shared<Arrival>()));
     wanted_.clear();
-    return timed(report.wait_seconds, [&] { return claims_.wait_for_others(storages_); });
+    return timed(report.wait_seconds, [&] { return claims_.wait_for_others(); });
   }
 
   Result<MarkPtr> bring_wanted() {
-    BringOptions options{request_.check, request_.path, shared_.scope->layout.is_coded, request_.progress};
-    return bring(cache_, shared_.file, *device_, wanted_, options, out_->report);
+    const BringOptions options{request_.check, request_.path, request_.progress};
+    return bring(cache_, shared_.file, *shared_.scope, *device_, wanted_, options, out_->report);
   }
 
   Result<void> make_room(const std::vector<BlockPtr>& blocks) {
@@ -252,14 +265,15 @@ class Load {
   const LoadedModel::Inner& shared_;
   WeightCache::Inner& cache_;
   const ptd::Model& model_;
+  const Layout& layout_;
   const LoadRequest& request_;
   std::shared_ptr<Weights::Inner> out_;
   Claims claims_;
   DevicePtr device_;
   ArrivalPtr arrival_ = std::make_shared<Arrival>();  ///< of what is being brought
   std::vector<ArrivalPtr> arrivals_;                  ///< of what was
-  std::vector<bool> is_wanted_;                       ///< by storage
-  std::vector<std::uint32_t> storages_;               ///< wanted, in the order of the file
+  std::vector<bool> is_wanted_;                       ///< by entry of the layout
+  std::vector<std::uint32_t> entries_;                ///< wanted
   std::vector<Wanted> wanted_;                        ///< where bytes go on the device
   std::uint64_t misses_ = 0;
 };

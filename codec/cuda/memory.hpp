@@ -94,7 +94,8 @@ using MemoryPtr = std::shared_ptr<StorageMemory>;
 
 /// Storages that come and go together: one load brings them to one arena, which stays until the last of them
 /// has no user any more.
-struct Block {
+struct Block : std::enable_shared_from_this<Block> {
+  std::uint64_t number = 0;     ///< never another's; 0 for the caller's memory
   int device = 0;               ///< host_memory: in host memory
   Check check = Check::chunks;  ///< how their bytes were checked
   ArrivalPtr arrival;

@@ -64,7 +64,7 @@ ReadList list_reads(const std::vector<Read>& reads, std::uint64_t piece_bytes) {
   return lister.take();
 }
 
-std::vector<Read> reads_of(const Reader& file, std::span<const Wanted> wanted) {
+std::vector<Read> reads_of(const Reader& file, TableStore& tables, std::span<const Wanted> wanted) {
   std::vector<bool> is_listed(file.model().contents.size());
   std::vector<Read> reads;
   for (const auto& one : wanted) {
@@ -73,7 +73,8 @@ std::vector<Read> reads_of(const Reader& file, std::span<const Wanted> wanted) {
     is_listed[content] = true;
     const auto& segment = file.segment_of(content);
     const auto table_bytes = segment.chunks * model::table_entry_bytes(segment.encoding);
-    reads.push_back({{segment.table_offset, segment.table_offset + table_bytes}, true});
+    if (!tables.has(content))
+      reads.push_back({{segment.table_offset, segment.table_offset + table_bytes}, true});
     reads.push_back({{segment.offset, segment.offset + segment.stored_size}, false});
   }
   return reads;

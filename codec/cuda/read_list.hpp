@@ -7,6 +7,7 @@
 #include <ptd/reader.hpp>
 #include <vector>
 
+#include "cuda/table_store.hpp"
 #include "cuda/transfer_plan.hpp"
 
 namespace ptd::cuda {
@@ -45,8 +46,9 @@ struct Read {
 /// blocks. Ranges of a kind that follow each other closely share pieces. No two overlap.
 ReadList list_reads(const std::vector<Read>& reads, std::uint64_t piece_bytes);
 
-/// What bringing these reads: each content's chunk table, then its segment. Each once, however often it is
+/// What bringing these reads: each content's chunk table, unless it is
+/// kept, then its segment. Each once, however often it is
 /// brought.
-std::vector<Read> reads_of(const Reader& file, std::span<const Wanted> wanted);
+std::vector<Read> reads_of(const Reader& file, TableStore& tables, std::span<const Wanted> wanted);
 
 }  // namespace ptd::cuda

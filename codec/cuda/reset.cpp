@@ -26,9 +26,7 @@ Result<void> reset_on_device(State::Inner& state, Device& device, const Here& st
   std::vector<Wanted> wanted;
   for (const auto& [storage, memory] : storages) wanted.push_back({storage, memory->data, false});
   LoadReport report;
-  BringOptions options;
-  options.is_coded = state.scope->layout.is_coded;
-  PTD_LET(mark, bring(*state.cache, state.file, device, wanted, options, report));
+  PTD_LET(mark, bring(*state.cache, state.file, *state.scope, device, wanted, {}, report));
   return mark ? mark->wait() : Result<void>();
 }
 

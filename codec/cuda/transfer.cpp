@@ -2,7 +2,6 @@
 #include "cuda/transfer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -79,15 +78,15 @@ struct Turn {
 
 class Transfer {
  public:
-  Transfer(const Reader& file, const Feed& feed, std::span<const Wanted> wanted, Device& device,
-           PinnedPool& pool, const TransferOptions& options)
+  Transfer(const Reader& file, TableStore& tables, const Feed& feed, std::span<const Wanted> wanted,
+           Device& device, PinnedPool& pool, const TransferOptions& options)
       : file_(file),
+        tables_(tables),
         feed_(feed),
         wanted_(wanted),
         device_(device),
         pool_(pool),
         options_(options),
-        tables_(wanted.size()),
         planner_(file, wanted, pool.buffer_bytes(), options.part_bytes) {}
 
   Result<TransferReport> run() {
@@ -135,17 +134,6 @@ class Transfer {
                             ? nullptr
                             : std::make_unique<ContentProof>(file_.model().contents[content].size));
     }
-  }
-
-  /// Every table is checked before an entry of it is used. Whoever needs it first reads it: where there are
-  /// very many, that goes on while bytes move.
-  Result<reader::TablePtr> table_of(const Fill& fill) {
-    const std::lock_guard lock(table_mutexes_[fill.wanted % table_mutexes_.size()]);
-    auto& table = tables_[fill.wanted];
-    if (table) return table;
-    PTD_LET(loaded, reader::load_table(*feed_.source, file_.segment_of(fill.content),
-                                       file_.model().contents[fill.content].size));
-    return table = std::move(loaded);
   }
 
   Result<void> prove(const Fill& fill, Bytes raw) {
@@ -234,9 +222,10 @@ class Transfer {
 
   Result<void> do_fill(Worker& worker, const Fill& fill, MutableBytes raw) {
     const reader::Checks checks{.stored = false, .raw = options_.check != Check::none};
-    PTD_LET(table, table_of(fill));
-    PTD_TRY(worker.reader.read_range(file_.segment_of(fill.content), *table, fill.begin, raw, checks,
-                                     worker.report));
+    const auto& segment = file_.segment_of(fill.content);
+    const auto size = file_.model().contents[fill.content].size;
+    PTD_LET(table, tables_.get(fill.content, *feed_.source, segment, size));
+    PTD_TRY(worker.reader.read_range(segment, *table, fill.begin, raw, checks, worker.report));
     return options_.check == Check::content ? prove(fill, raw) : Result<void>();
   }
 
@@ -308,14 +297,13 @@ class Transfer {
   static constexpr std::size_t none = ~std::size_t{0};
 
   const Reader& file_;
+  TableStore& tables_;
   const Feed& feed_;
   const std::span<const Wanted> wanted_;
   Device& device_;
   PinnedPool& pool_;
   const TransferOptions& options_;
 
-  std::array<std::mutex, 64> table_mutexes_;           ///< each for the tables that its number divides
-  std::vector<reader::TablePtr> tables_;               ///< by wanted
   std::vector<std::unique_ptr<ContentProof>> proofs_;  ///< by wanted
 
   std::mutex plan_mutex_;
@@ -336,9 +324,10 @@ class Transfer {
 
 }  // namespace
 
-Result<TransferReport> run_transfer(const Reader& file, const Feed& feed, std::span<const Wanted> wanted,
-                                    Device& device, PinnedPool& pool, const TransferOptions& options) {
-  return Transfer(file, feed, wanted, device, pool, options).run();
+Result<TransferReport> run_transfer(const Reader& file, TableStore& tables, const Feed& feed,
+                                    std::span<const Wanted> wanted, Device& device, PinnedPool& pool,
+                                    const TransferOptions& options) {
+  return Transfer(file, tables, feed, wanted, device, pool, options).run();
 }
 
 }  // namespace ptd::cuda

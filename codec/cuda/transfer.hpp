@@ -9,6 +9,7 @@
 
 #include "cuda/feed.hpp"
 #include "cuda/pinned_pool.hpp"
+#include "cuda/table_store.hpp"
 #include "cuda/transfer_plan.hpp"
 
 namespace ptd::cuda {
@@ -30,7 +31,8 @@ struct TransferReport {
 /// Brings what is wanted, in its order: returns once every byte has been read and checked and every copy
 /// enqueued. After an error, which is that of the first fault in that order whatever the number of threads,
 /// nothing of it is in flight any more.
-Result<TransferReport> run_transfer(const Reader& file, const Feed& feed, std::span<const Wanted> wanted,
-                                    Device& device, PinnedPool& pool, const TransferOptions& options);
+Result<TransferReport> run_transfer(const Reader& file, TableStore& tables, const Feed& feed,
+                                    std::span<const Wanted> wanted, Device& device, PinnedPool& pool,
+                                    const TransferOptions& options);
 
 }  // namespace ptd::cuda

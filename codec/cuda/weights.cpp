@@ -29,8 +29,9 @@ std::optional<DeviceTensor> Weights::tensor(std::uint32_t index) const {
   if (index >= inner_->holds_tensor.size() || !inner_->holds_tensor[index]) return std::nullopt;
   const auto& model = inner_->file.model();
   const auto& tensor = model.tensors[index];
-  const bool is_mutable = model.storages[tensor.storage].access == ptd::Access::mutable_;
-  return view(tensor, *inner_->memories[tensor.storage], is_mutable);
+  const auto& layout = inner_->scope->layout;
+  const auto entry = layout.entry_of_tensor[index];
+  return view(tensor, *inner_->memories[entry], layout.entries[entry].is_mutable);
 }
 
 std::optional<DeviceTensor> Weights::find(std::string_view fqn) const {

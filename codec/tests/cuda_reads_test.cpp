@@ -272,7 +272,7 @@ TEST(CudaReadList, EveryWantedByteIsInItsPiece) {
 
 class CudaFeeds : public file_test::Folder {
  protected:
-  /// 6 MiB of weights in a file, opened mapped, and the plan that brings them.
+  /// 6 MiB of weights in a file, opened mapped.
   Reader model() {
     Writer writer;
     const auto method = must(writer.add_method("forward"));
@@ -293,7 +293,8 @@ class CudaFeeds : public file_test::Folder {
 };
 
 void expect_every_range(const ByteSource& source, const Reader& reader, const std::vector<Wanted>& wanted) {
-  for (const auto& [range, is_table] : reads_of(reader, wanted)) {
+  TableStore tables(reader.model().contents.size());
+  for (const auto& [range, is_table] : reads_of(reader, tables, wanted)) {
     Buffer found(range.end - range.begin), expected(range.end - range.begin);
     must(source.read(range.begin, found));
     must(reader.file().source->read(range.begin, expected));
@@ -304,9 +305,11 @@ void expect_every_range(const ByteSource& source, const Reader& reader, const st
 TEST_F(CudaFeeds, WhereRingsAreRefusedThreadsReadAndItIsSaid) {
   const auto reader = model();
   const auto wanted = wanted_of(reader);
-  const auto feed = choose_feed(reader, wanted, ReadPath::direct, [](unsigned) -> Result<DeepReaderPtr> {
-    return fail(ErrorCode::io, "", "io_uring was refused for the test");
-  });
+  TableStore tables(reader.model().contents.size());
+  const auto feed =
+      choose_feed(reader, tables, wanted, ReadPath::direct, [](unsigned) -> Result<DeepReaderPtr> {
+        return fail(ErrorCode::io, "", "io_uring was refused for the test");
+      });
   if (feed.path != ReadPath::direct) GTEST_SKIP() << "no direct reads in " << folder();
   EXPECT_THAT(feed.notes, ElementsAre("io_uring was refused for the test, so threads read ahead instead"));
   expect_every_range(*feed.source, reader, wanted);
@@ -315,15 +318,17 @@ TEST_F(CudaFeeds, WhereRingsAreRefusedThreadsReadAndItIsSaid) {
 TEST_F(CudaFeeds, DirectReadsBringEveryRange) {
   const auto reader = model();
   const auto wanted = wanted_of(reader);
-  const auto feed = choose_feed(reader, wanted, ReadPath::direct);
+  TableStore tables(reader.model().contents.size());
+  const auto feed = choose_feed(reader, tables, wanted, ReadPath::direct);
   expect_every_range(*feed.source, reader, wanted);
 }
 
 TEST_F(CudaFeeds, AFileThatWasChangedIsReadThroughTheOneThatWasOpened) {
   const auto reader = model();
   const auto wanted = wanted_of(reader);
+  TableStore tables(reader.model().contents.size());
   std::filesystem::rename(in("m.ptd"), in("elsewhere"));
-  const auto feed = choose_feed(reader, wanted, ReadPath::direct);
+  const auto feed = choose_feed(reader, tables, wanted, ReadPath::direct);
   EXPECT_EQ(feed.path, ReadPath::buffered);
   EXPECT_EQ(feed.notes.size(), 1U);
   expect_every_range(*feed.source, reader, wanted);
@@ -343,6 +348,7 @@ TEST_F(CudaFeeds, WhatIsInThePageCacheIsReadFromThere) {
   ASSERT_TRUE(keep_only(in("m.ptd"), 3 * mib + 100));
   const auto reader = must(Reader::open(in("m.ptd"), {.access = FileAccess::mapped}));
   const auto wanted = wanted_of(reader);
+  TableStore tables(reader.model().contents.size());
   const auto mapping = reader.file().source->in_memory();
   const auto share = resident_share(mapping, reader, wanted);
   if (share < 0.4 || share > 0.7) GTEST_SKIP() << "the page cache cannot be told what to keep: " << share;
@@ -352,7 +358,7 @@ TEST_F(CudaFeeds, WhatIsInThePageCacheIsReadFromThere) {
   EXPECT_TRUE(pieces[0].is_resident);
   EXPECT_FALSE(pieces[1].is_resident);
   EXPECT_FALSE(pieces[2].is_resident);
-  const auto feed = choose_feed(reader, wanted, ReadPath::automatic);
+  const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
   EXPECT_NE(feed.path, ReadPath::mapped);
   expect_every_range(*feed.source, reader, wanted);
 }
@@ -360,7 +366,8 @@ TEST_F(CudaFeeds, WhatIsInThePageCacheIsReadFromThere) {
 TEST_F(CudaFeeds, WhatIsInThePageCacheWholeIsMapped) {
   const auto reader = model();
   const auto wanted = wanted_of(reader);
-  const auto feed = choose_feed(reader, wanted, ReadPath::automatic);
+  TableStore tables(reader.model().contents.size());
+  const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
   EXPECT_EQ(feed.path, ReadPath::mapped);
   EXPECT_THAT(feed.notes, IsEmpty());
 }
@@ -402,6 +409,18 @@ TEST(CudaRing, AContainerThatForbidsRingsIsTold) {
   });
   if (outcome == 2) GTEST_SKIP() << "no seccomp here";
   EXPECT_EQ(outcome, 0);
+}
+
+TEST_F(CudaFeeds, TablesThatAreKeptAreNotReadAgain) {
+  const auto reader = model();
+  const auto wanted = wanted_of(reader);
+  TableStore tables(reader.model().contents.size());
+  const auto all = reads_of(reader, tables, wanted).size();
+  EXPECT_FALSE(tables.has(0));
+  const auto table = must(tables.get(0, *reader.file().source, reader.segment_of(0), mib));
+  EXPECT_TRUE(tables.has(0));
+  EXPECT_EQ(must(tables.get(0, *reader.file().source, reader.segment_of(0), mib)), table);
+  EXPECT_EQ(reads_of(reader, tables, wanted).size(), all - 1);
 }
 
 }  // namespace
