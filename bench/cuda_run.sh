@@ -61,8 +61,12 @@ part_peers() {
 }
 
 part_sanitize() {
-  PTD_BENCH_SCALE=0.01 limited 60 compute-sanitizer --tool memcheck --leak-check full --error-exitcode 9 \
-    "$bench" '--benchmark_filter=^results/|^second/' "--benchmark_out=$output/sanitize.json" --benchmark_out_format=json
+  local tool
+  for tool in "memcheck --leak-check full" initcheck racecheck synccheck; do
+    # shellcheck disable=SC2086  # the tool's own options
+    PTD_BENCH_SCALE=0.01 limited 60 compute-sanitizer --tool $tool --error-exitcode 9 \
+      "$bench" '--benchmark_filter=^results/|^second/' "--benchmark_out=$output/sanitize.json" --benchmark_out_format=json
+  done
 }
 
 # results SCRIPT [ARGUMENT...]: what was measured, through the script.
