@@ -68,7 +68,10 @@ int Claims::device_of(const Entry& entry) const { return entry.is_on_host ? host
 
 StorageMemory& Claims::claim_of_state(const Entry& entry) {
   auto& memory = out_.state->memories[{device_of(entry), entry.storage}];
-  if (!memory || memory->block->arrival->has_failed()) return *(memory = make(entry));
+  if (!memory || memory->block->arrival->has_failed()) {
+    memory = keep(make(entry));
+    return *memory;
+  }
   memory->is_shared = true;
   count_found(entry, *memory);
   return *memory;
@@ -81,11 +84,11 @@ StorageMemory& Claims::claim_of_all(const Entry& entry, Here& here) {
     count_found(entry, *memory);
     return *memory;
   }
-  const auto made = make(entry);
-  here.put(entry.twin, *made);
+  auto& made = make(entry);
+  here.put(entry.twin, made);
   const bool will_be_proven = request_.check == Check::content;
-  if (will_be_proven) model_.cache->index.enter_proven(proven_key(entry), made);
-  return *made;
+  if (will_be_proven) model_.cache->index.enter_proven(proven_key(entry), keep(made));
+  return made;
 }
 
 StorageMemory* Claims::find_proven(const Entry& entry, Here& here) {
@@ -115,10 +118,10 @@ ProvenKey Claims::proven_key(const Entry& entry) const {
   return key;
 }
 
-MemoryPtr Claims::make(const Entry& entry) {
+StorageMemory& Claims::make(const Entry& entry) {
   auto& block = blocks_[entry.group];
   if (!block) block = new_block(device_of(entry));
-  return add_storage(block, entry.storage, entry.bytes);
+  return block->add(entry.storage, entry.bytes);
 }
 
 BlockPtr Claims::new_block(int device) const {

@@ -44,7 +44,7 @@ class Claims {
   StorageMemory& claim_of_state(const Entry& entry);
   StorageMemory& claim_of_all(const Entry& entry, Here& here);
   StorageMemory* find_proven(const Entry& entry, Here& here);
-  MemoryPtr make(const Entry& entry);
+  StorageMemory& make(const Entry& entry);
   [[nodiscard]] bool serves(const StorageMemory& memory) const;
   [[nodiscard]] ProvenKey proven_key(const Entry& entry) const;
   [[nodiscard]] int device_of(const Entry& entry) const;

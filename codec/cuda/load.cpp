@@ -119,9 +119,9 @@ class Load {
     block->device = is_on_host ? host_memory : request_.device;
     block->check = request_.check;
     block->arrival = std::move(arrival);
-    auto memory = add_storage(block, placed.storage, model_.storages[placed.storage].size);
-    memory->data = static_cast<std::byte*>(placed.memory);
-    return memory;
+    auto& memory = block->add(placed.storage, model_.storages[placed.storage].size);
+    memory.data = static_cast<std::byte*>(placed.memory);
+    return {block, &memory};
   }
 
   Result<void> take_external() {

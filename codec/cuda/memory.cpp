@@ -127,12 +127,18 @@ void Block::count() {
   });
 }
 
-MemoryPtr add_storage(const BlockPtr& block, std::uint32_t storage, std::uint64_t bytes) {
-  auto& added = block->storages.emplace_back();
-  added.storage = storage;
+StorageMemory& Block::add(std::uint32_t of, std::uint64_t bytes) {
+  auto& added = storages.emplace_back();
+  added.storage = of;
   added.bytes = bytes;
-  added.block = block.get();
-  return {block, &added};
+  added.block = this;
+  return added;
+}
+
+MemoryPtr keep(StorageMemory& memory) {
+  // The block is nobody's constant: those who only look at it see it as one.
+  const auto block = std::const_pointer_cast<Block>(memory.block->shared_from_this());
+  return {block, &memory};
 }
 
 }  // namespace ptd::cuda

@@ -108,6 +108,9 @@ struct Block : std::enable_shared_from_this<Block> {
   Block& operator=(const Block&) = delete;
   ~Block();
 
+  /// Another storage, without an address. The reference stays valid.
+  StorageMemory& add(std::uint32_t of, std::uint64_t bytes);
+
   /// Gives each storage its offset. The bytes of the arena that they need: bases are aligned to 256 bytes,
   /// and 256 bytes past the last are readable; 0 if they have no byte. Error `no_memory` if they are larger
   /// than 64 bits count: sizes are the file's word.
@@ -126,8 +129,8 @@ struct Block : std::enable_shared_from_this<Block> {
 
 using BlockPtr = std::shared_ptr<Block>;
 
-/// Another storage of the block, without an address.
-MemoryPtr add_storage(const BlockPtr& block, std::uint32_t storage, std::uint64_t bytes);
+/// Memory of a block, kept with it.
+MemoryPtr keep(StorageMemory& memory);
 
 inline constexpr std::uint64_t storage_alignment = 256;
 inline constexpr std::uint64_t readable_past_end = 256;
