@@ -24,6 +24,18 @@ foreach(_name IN LISTS _ptd_names)
   list(APPEND _ptd_required PTD_${_name}_LIBRARY PTD_${_name}_INCLUDE_DIR)
 endforeach()
 
+# What ptd::cuda does without where it is absent.
+find_path(PTD_uring_INCLUDE_DIR liburing.h)
+if(PTD_STATIC)
+  find_library(PTD_uring_LIBRARY NAMES liburing.a)
+else()
+  find_library(PTD_uring_LIBRARY NAMES uring)
+endif()
+mark_as_advanced(PTD_uring_INCLUDE_DIR PTD_uring_LIBRARY)
+if(PTD_uring_INCLUDE_DIR AND PTD_uring_LIBRARY)
+  list(APPEND _ptd_names uring)
+endif()
+
 find_package_handle_standard_args(PtdLibraries REQUIRED_VARS ${_ptd_required}
     REASON_FAILURE_MESSAGE "install the development packages of Cap'n Proto, zstd, xxHash and OpenSSL")
 
