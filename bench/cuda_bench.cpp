@@ -15,7 +15,8 @@ namespace {
 using namespace ptd::bench;
 
 constexpr const char* usage =
-    "usage: ptd_cuda_bench [--make-only] [flags of Google Benchmark]\n"
+    "usage: ptd_cuda_bench [--make-only | --decoding] [flags of Google Benchmark]\n"
+    "  --decoding  the GPU's decoder and hashes alone, without any model\n"
     "environment: PTD_BENCH_DIR    folder of the models, which are made where they are missing "
     "(/tmp/ptd-bench)\n"
     "             PTD_BENCH_SCALE  of their sizes (1: 44 GB in all)\n";
@@ -50,7 +51,8 @@ bool only_lists(int argc, char** argv) {
   });
 }
 
-void add_all() {
+void add_all(bool decoding) {
+  if (decoding) return add_decoding();
   add_link("start");
   add_results();
   add_loads();
@@ -62,13 +64,14 @@ void add_all() {
 
 int run(int argc, char** argv) {
   const bool make_only = take_flag(argc, argv, "--make-only");
+  const bool decoding = take_flag(argc, argv, "--decoding");
   const bool lists = only_lists(argc, argv);
   read_environment();
   benchmark::Initialize(&argc, argv);
   if (argc > 1) return std::fputs(usage, stderr), 2;
-  if (!lists) make_models();
+  if (!lists && !decoding) make_models();
   if (make_only) return 0;
-  add_all();
+  add_all(decoding);
   benchmark::RunSpecifiedBenchmarks();
   return has_failed() ? 1 : 0;
 }

@@ -125,5 +125,6 @@ void add_cold_loads();
 void add_second_methods();
 void add_rivals();
 void add_results();
+void add_decoding();
 
 }  // namespace ptd::bench

@@ -9,7 +9,7 @@ include(GoogleTest)
 ptd_glob(test_sources tests/*_test.cpp)
 if(test_sources)
   set(unit_sources ${test_sources})
-  list(FILTER unit_sources EXCLUDE REGEX "/cuda_gpu_test\\.cpp$")
+  list(FILTER unit_sources EXCLUDE REGEX "/cuda_gpu(_decoder_device)?_test\\.cpp$")
   add_executable(ptd_tests ${unit_sources})
   # Tests may look below the public surface, at rooms and at the generated schema.
   target_link_libraries(ptd_tests PRIVATE
@@ -24,12 +24,13 @@ if(test_sources)
 endif()
 
 # --- on GPUs: a program of its own, since it has to be carried to a machine that has one ---------------
-list(FILTER test_sources INCLUDE REGEX "/cuda_gpu_test\\.cpp$")
+list(FILTER test_sources INCLUDE REGEX "/cuda_gpu(_decoder_device)?_test\\.cpp$")
 if(test_sources AND CUDA_INCLUDE_DIR)
   add_executable(ptd_cuda_tests ${test_sources})
   target_include_directories(ptd_cuda_tests SYSTEM PRIVATE "${CUDA_INCLUDE_DIR}")
   target_link_libraries(ptd_cuda_tests PRIVATE
       ptd::core ptd::cuda ptd_schema_headers ptd_dep::xxhash GTest::gmock GTest::gtest_main ${CMAKE_DL_LIBS})
+  target_compile_definitions(ptd_cuda_tests PRIVATE PTD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   ptd_own_test(ptd_cuda_tests)
   gtest_discover_tests(ptd_cuda_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endif()

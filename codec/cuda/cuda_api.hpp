@@ -14,26 +14,28 @@
 namespace ptd::cuda {
 
 // Each function under the name that it has in the driver; cuda.h's macros lead to the same.
-#define PTD_CUDA_FUNCTIONS(use)                                                                              \
-  use(cuInit, "cuInit") use(cuGetErrorString, "cuGetErrorString") use(cuDeviceGetCount, "cuDeviceGetCount")  \
-      use(cuDeviceGet, "cuDeviceGet") use(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")              \
-          use(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                                     \
-              use(cuCtxPushCurrent, "cuCtxPushCurrent_v2") use(cuCtxPopCurrent, "cuCtxPopCurrent_v2")        \
-                  use(cuMemAlloc, "cuMemAlloc_v2") use(cuMemFree, "cuMemFree_v2")                            \
-                      use(cuMemGetInfo, "cuMemGetInfo_v2") use(cuMemHostAlloc, "cuMemHostAlloc")             \
-                          use(cuMemFreeHost, "cuMemFreeHost") use(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2") \
-                              use(cuMemsetD8Async, "cuMemsetD8Async")                                        \
-                                  use(cuMemGetAddressRange, "cuMemGetAddressRange_v2")                       \
-                                      use(cuPointerGetAttribute, "cuPointerGetAttribute")                    \
-                                          use(cuStreamCreate, "cuStreamCreate")                              \
-                                              use(cuStreamDestroy, "cuStreamDestroy_v2")                     \
-                                                  use(cuStreamSynchronize, "cuStreamSynchronize")            \
-                                                      use(cuStreamWaitEvent, "cuStreamWaitEvent")            \
-                                                          use(cuEventCreate, "cuEventCreate") use(           \
-                                                              cuEventRecord, "cuEventRecord")                \
-                                                              use(cuEventQuery, "cuEventQuery") use(         \
-                                                                  cuEventSynchronize, "cuEventSynchronize")  \
-                                                                  use(cuEventDestroy, "cuEventDestroy_v2")
+#define PTD_CUDA_FUNCTIONS(use)                                                                             \
+  use(cuInit, "cuInit") use(cuGetErrorString, "cuGetErrorString") use(cuDeviceGetCount, "cuDeviceGetCount") \
+      use(cuDeviceGet, "cuDeviceGet") use(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain") use(        \
+          cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                                        \
+          use(cuCtxPushCurrent, "cuCtxPushCurrent_v2") use(cuCtxPopCurrent, "cuCtxPopCurrent_v2") use(      \
+              cuMemAlloc, "cuMemAlloc_v2") use(cuMemFree, "cuMemFree_v2") use(cuMemGetInfo,                 \
+                                                                              "cuMemGetInfo_v2")            \
+              use(cuMemHostAlloc, "cuMemHostAlloc") use(cuMemFreeHost, "cuMemFreeHost") use(                \
+                  cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2") use(cuMemsetD8Async, "cuMemsetD8Async")        \
+                  use(cuMemGetAddressRange, "cuMemGetAddressRange_v2") use(                                 \
+                      cuPointerGetAttribute, "cuPointerGetAttribute") use(cuStreamCreate, "cuStreamCreate") \
+                      use(cuStreamDestroy, "cuStreamDestroy_v2")                                            \
+                          use(cuStreamSynchronize, "cuStreamSynchronize") use(                              \
+                              cuStreamWaitEvent, "cuStreamWaitEvent") use(cuEventCreate, "cuEventCreate")   \
+                              use(cuEventRecord, "cuEventRecord") use(cuEventQuery, "cuEventQuery")         \
+                                  use(cuEventSynchronize, "cuEventSynchronize")                             \
+                                      use(cuEventDestroy, "cuEventDestroy_v2")                              \
+                                          use(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                    \
+                                              use(cuModuleLoadData, "cuModuleLoadData")                     \
+                                                  use(cuModuleUnload, "cuModuleUnload")                     \
+                                                      use(cuModuleGetFunction, "cuModuleGetFunction")       \
+                                                          use(cuLaunchKernel, "cuLaunchKernel")
 
 struct CudaApi {
 #define PTD_CUDA_MEMBER(name, symbol) decltype(&::name) name = nullptr;

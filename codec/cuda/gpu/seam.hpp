@@ -1,0 +1,62 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+//
+// The seam between host and device. What is marked PTD_HD is compiled twice from one source: by nvcc for
+// GPUs, and by the host's compiler for tests and fuzzers, where a sanitizer sees each access. PTD_TABLE is
+// for tables of numbers that such code looks things up in.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define PTD_HD __host__ __device__ inline
+#define PTD_TABLE __constant__ const
+#else
+#define PTD_HD inline
+#define PTD_TABLE inline constexpr
+#endif
+
+namespace ptd::cuda::gpu {
+
+/// The threads that work on one block of a frame together. Each has a rank; work is dealt out by rank.
+/// This is the host's team: one thread. The device's is a warp.
+struct Alone {
+  [[nodiscard]] static constexpr std::uint32_t rank() { return 0; }
+  [[nodiscard]] static constexpr std::uint32_t size() { return 1; }
+  static constexpr void sync() {}
+  /// The largest of the members' numbers.
+  [[nodiscard]] static constexpr std::uint32_t most(std::uint32_t number) { return number; }
+};
+
+/// The index of the highest bit that is set, in a number that is not 0.
+PTD_HD std::uint32_t highest_bit(std::uint32_t number) {
+#ifdef __CUDA_ARCH__
+  return 31 - static_cast<std::uint32_t>(__clz(static_cast<int>(number)));
+#else
+  return 31 - static_cast<std::uint32_t>(__builtin_clz(number));
+#endif
+}
+
+PTD_HD std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+
+/// True if the address is a multiple of `alignment`, a power of two.
+PTD_HD bool is_aligned(const void* address, std::uintptr_t alignment) {
+  return (reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) == 0;
+}
+
+/// The 4 or 8 little-endian bytes at an address of any alignment.
+PTD_HD std::uint32_t load_32(const std::uint8_t* at) {
+#ifdef __CUDA_ARCH__
+  if (is_aligned(at, 4)) return *reinterpret_cast<const std::uint32_t*>(at);
+#endif
+  std::uint32_t number = 0;
+  for (unsigned i = 0; i < 4; ++i) number |= static_cast<std::uint32_t>(at[i]) << (8 * i);
+  return number;
+}
+PTD_HD std::uint64_t load_64(const std::uint8_t* at) {
+#ifdef __CUDA_ARCH__
+  if (is_aligned(at, 8)) return *reinterpret_cast<const std::uint64_t*>(at);
+#endif
+  return static_cast<std::uint64_t>(load_32(at + 4)) << 32 | load_32(at);
+}
+
+}  // namespace ptd::cuda::gpu
