@@ -1,11 +1,7 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 //
 // The GPU's decoder and hashes, run on the host and compared with the libraries.
-#define ZSTD_STATIC_LINKING_ONLY  // a parameter of its decoder
 #include <gtest/gtest.h>
-#include <zstd.h>
-
-#include <set>
 
 #include "cuda/gpu/on_host.hpp"
 #include "cuda/gpu/sha256.hpp"
@@ -147,13 +143,19 @@ TEST(CudaGpuDecoderHost, TakesEveryKindOfBlockAndLiterals) {
   append(single, coded);
   append(single, 0, 1);
   EXPECT_TRUE(says(Verdict::ok, of_compressed("one stream", single)));
-  Buffer raw_literals = bytes_of({1 << 2 | (200 & 15) << 4, 200 >> 4});
-  append(raw_literals, Buffer(200, std::byte{3}));
+}
+
+TEST(CudaGpuDecoderHost, TakesRawLiteralsBesideABlockThatPaysForThem) {
+  // A frame is smaller than its raw bytes, though the grammar does not ask for it here.
+  Buffer raw_literals = bytes_of({1 << 2 | (100 & 15) << 4, 100 >> 4});
+  append(raw_literals, Buffer(100, std::byte{3}));
   append(raw_literals, 0, 1);
-  EXPECT_TRUE(says(Verdict::ok,
-                   of_blocks("raw literals", {{head(compressed_type, raw_literals.size()), raw_literals}},
-                             210)) == false)
-      << "its plane has 210 bytes";
+  Chunk chunk = of_blocks(
+      "raw literals",
+      {{head(compressed_type, raw_literals.size(), false), raw_literals}, {head(rle_type, 100), Buffer(1)}},
+      200);
+  chunk.encoding = Encoding::zstd_planes2;
+  EXPECT_TRUE(says(Verdict::ok, chunk));
 }
 
 TEST(CudaGpuDecoderHost, RefusesBrokenFrameHeaders) {
@@ -217,23 +219,19 @@ TEST(CudaGpuDecoderHost, RefusesBrokenDirectWeights) {
   EXPECT_TRUE(says(Verdict::ok, of_tree("an unused half byte", bytes_of({128, 0x1F}))));
   EXPECT_TRUE(says(Verdict::damaged, of_tree("all weights 0", bytes_of({129, 0x00}))));
   EXPECT_TRUE(says(Verdict::damaged, of_tree("sum no power of two", bytes_of({130, 0x33, 0x10}))));
-  EXPECT_TRUE(says(Verdict::damaged, of_tree("an odd number of longest codes", bytes_of({129, 0x21}))));
+  EXPECT_TRUE(says(Verdict::damaged, of_tree("no two longest codes", bytes_of({129, 0x22}))));
   EXPECT_TRUE(says(Verdict::damaged, of_tree("weight 13", bytes_of({129, 0xD1}))));
-  EXPECT_TRUE(says(Verdict::outside_profile, of_tree("weight 12", bytes_of({129, 0xC1}))));
+  EXPECT_TRUE(says(Verdict::doubtful, of_tree("weight 12", bytes_of({129, 0xC1}))));
   EXPECT_TRUE(says(Verdict::damaged, of_compressed("no tree", coded_literals({}))));
   EXPECT_TRUE(says(Verdict::damaged, of_compressed("cut tree", coded_literals(bytes_of({255, 0x11})))));
 }
 
+// Weights 1 1 2 3 ..., and the last one implied: codes of 11 bits for 11 weights, of 12 for 12.
 TEST(CudaGpuDecoderHost, RefusesCodesOfTwelveBits) {
-  // Weights 1 1 2 3 ... 11, and 12 implied: codes of 12 bits. With one fewer: of 11.
-  EXPECT_TRUE(says(Verdict::outside_profile,
-                   of_tree("12 bits", bytes_of({127 + 12, 0x11, 0x23, 0x45, 0x67, 0x89, 0xAB}))));
+  const Buffer twelve = bytes_of({127 + 12, 0x11, 0x23, 0x45, 0x67, 0x89, 0xAB});
+  EXPECT_TRUE(says(Verdict::doubtful, of_tree("12 bits", twelve)));
   const Buffer eleven = bytes_of({127 + 11, 0x11, 0x23, 0x45, 0x67, 0x89, 0xA0});
-  EXPECT_TRUE(says(Verdict::ok,
-                   of_compressed("11 bits", coded_literals(four_streams(
-                                                eleven, {zero_bits(75 * 11), zero_bits(75 * 11),
-                                                         zero_bits(75 * 11), zero_bits(75 * 11)})))) == false)
-      << "over the raw size";
+  EXPECT_TRUE(says(Verdict::doubtful, of_tree("11 bits", eleven))) << "each symbol needs 11, and has one";
 }
 
 TEST(CudaGpuDecoderHost, RefusesBrokenCodedWeights) {
@@ -251,11 +249,11 @@ TEST(CudaGpuDecoderHost, RefusesStreamsThatDoNotEndWithTheirSymbols) {
                          coded_literals(four_streams(two_symbols, streams)));
   };
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_TRUE(says(Verdict::damaged, with(i, zero_bits(74)))) << "a bit too few";
-    EXPECT_TRUE(says(Verdict::damaged, with(i, zero_bits(76)))) << "a bit too many";
-    EXPECT_TRUE(says(Verdict::damaged, with(i, zero_bits(7)))) << "far too few";
-    EXPECT_TRUE(says(Verdict::damaged, with(i, zero_bits(200)))) << "far too many";
-    EXPECT_TRUE(says(Verdict::damaged, with(i, Buffer(10)))) << "no mark";
+    EXPECT_TRUE(says(Verdict::doubtful, with(i, zero_bits(74)))) << "a bit too few";
+    EXPECT_TRUE(says(Verdict::doubtful, with(i, zero_bits(76)))) << "a bit too many";
+    EXPECT_TRUE(says(Verdict::doubtful, with(i, zero_bits(7)))) << "far too few";
+    EXPECT_TRUE(says(Verdict::doubtful, with(i, zero_bits(200)))) << "far too many";
+    EXPECT_TRUE(says(Verdict::doubtful, with(i, Buffer(10)))) << "no mark";
     EXPECT_TRUE(says(Verdict::damaged, with(i, {}))) << "nothing";
   }
   Buffer jump = two_symbols;
@@ -267,38 +265,31 @@ TEST(CudaGpuDecoderHost, RefusesStreamsThatDoNotEndWithTheirSymbols) {
 
 // --- differences from the library ----------------------------------------------------------------------
 
-// libzstd with its loops in C, which ask more often whether a stream ended where it should.
-bool careful_library_takes(const Chunk& chunk) {
-  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  ZSTD_DCtx_setParameter(context.get(), ZSTD_d_disableHuffmanAssembly, 1);
-  Buffer raw(chunk.raw_size);
-  const auto size =
-      ZSTD_decompressDCtx(context.get(), raw.data(), raw.size(), chunk.stored.data(), chunk.stored.size());
-  return size == chunk.raw_size;
-}
-
 struct Counts {
-  std::size_t both = 0, none = 0, lenient = 0, outside = 0, careful = 0;
+  std::size_t taken = 0, refused = 0, doubtful = 0, outside = 0;
 };
 
-// Never accepts what the library refuses, or gives other bytes; refuses what it accepts only outside the
-// profile, or where the library passes over bits of a stream that no symbol used.
+// A verdict is a promise about the library's.
 void compare(const Chunk& chunk, Counts& counts) {
   Buffer raw;
   const Verdict verdict = decode(chunk, raw);
   const auto library = decode_by_library(chunk);
-  if (verdict == Verdict::ok) {
-    ASSERT_TRUE(library) << chunk.name << ": accepted what the library refuses";
-    ASSERT_EQ(raw, *library) << chunk.name;
-    ++counts.both;
-  } else if (!library) {
-    ++counts.none;
-  } else if (verdict == Verdict::outside_profile) {
-    ++counts.outside;
-  } else {
-    ++counts.lenient;
-    counts.careful += careful_library_takes(chunk);
-    ASSERT_TRUE(is_of_profile(chunk)) << chunk.name << ": damaged, though the library takes it";
+  switch (verdict) {
+    case Verdict::ok:
+      ASSERT_TRUE(library) << chunk.name << ": accepted what the library refuses";
+      ASSERT_EQ(raw, *library) << chunk.name;
+      ++counts.taken;
+      break;
+    case Verdict::outside_profile:
+      ASSERT_FALSE(library && is_of_profile(chunk)) << chunk.name << ": of the profile, and refused";
+      ++counts.outside;
+      break;
+    case Verdict::doubtful:
+      ++counts.doubtful;
+      break;
+    case Verdict::damaged:
+      ASSERT_FALSE(library) << chunk.name << ": refused what the library takes";
+      ++counts.refused;
   }
 }
 
@@ -309,7 +300,7 @@ std::vector<Chunk> small_frames() {
   return frames;
 }
 
-TEST(CudaGpuDecoderHost, MutatedFramesAreTakenOnlyIfTheLibraryTakesThem) {
+TEST(CudaGpuDecoderHost, VerdictsAboutMutatedFramesHold) {
   const auto frames = small_frames();
   Mutator mutator(20261130);
   Counts counts;
@@ -319,14 +310,13 @@ TEST(CudaGpuDecoderHost, MutatedFramesAreTakenOnlyIfTheLibraryTakesThem) {
     if (!is_frame(chunk) || chunk.stored.empty()) continue;
     ASSERT_NO_FATAL_FAILURE(compare(chunk, counts));
   }
-  RecordProperty("both take", static_cast<int>(counts.both));
-  std::printf("both %zu none %zu lenient %zu careful %zu outside %zu\n", counts.both, counts.none,
-              counts.lenient, counts.careful, counts.outside);
-  EXPECT_GT(counts.both, 1000U);
-  EXPECT_GT(counts.none, 1000U);
+  EXPECT_GT(counts.taken, 1000U);
+  EXPECT_GT(counts.refused, 1000U);
+  EXPECT_GT(counts.outside, 10U);
+  EXPECT_LT(counts.doubtful, counts.taken) << "doubt is not the rule";
 }
 
-TEST(CudaGpuDecoderHost, EveryChangedBitOfAFrameGivesTheLibrarysBytesOrNone) {
+TEST(CudaGpuDecoderHost, VerdictsAboutEveryChangedBitHold) {
   const Chunk good =
       encoded("", Encoding::zstd_planes2, segment::samples::normal(segment::samples::bf16, 300, 0.02));
   ASSERT_TRUE(is_frame(good));

@@ -26,6 +26,7 @@ TARGETS = {
     "file": Target(ptd_files.files),
     "differential": Target(ptd_files.files_to_compare),
     "chunk": Target(chunks.seeds, 64 * KIB + chunks.PREFIX_BYTES),
+    "gpu_frame": Target(chunks.frames_of_seeds, 64 * KIB + chunks.PREFIX_BYTES),
     "safetensors": Target(safetensors.seeds),
     "executorch": Target(executorch.seeds, 256 * KIB),
     "cuda": Target(cuda.seeds),

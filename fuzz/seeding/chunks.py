@@ -29,6 +29,14 @@ def seeds() -> Seeds:
         yield chunk.name, bytes([chunk.encoding]) + (chunk.raw_size - 1).to_bytes(3, "little") + chunk.stored
 
 
+def frames_of_seeds() -> Seeds:
+    """Those that are frames."""
+    for name, data in seeds():
+        raw_size = 1 + int.from_bytes(data[1:PREFIX_BYTES], "little")
+        if data[0] in CODED and len(data) - PREFIX_BYTES < raw_size:
+            yield name, data
+
+
 # --- out of vectors ------------------------------------------------------------------------------------
 
 

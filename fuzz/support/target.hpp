@@ -39,6 +39,7 @@ Target gguf_target();
 Target detect_target();
 Target roundtrip_target();
 Target differential_target();
+Target gpu_frame_target();
 
 /// All of them.
 std::span<const Target> all_targets();

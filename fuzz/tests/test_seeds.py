@@ -102,6 +102,14 @@ class Seeds(unittest.TestCase):
         self.assertEqual({data[0] for data in chunks}, set(range(1, 9)))
         self.assertTrue(all(len(data) > 4 for data in chunks))
 
+    def test_frames_are_the_coded_chunks_smaller_than_their_raw_bytes(self) -> None:
+        chunks = set(seeds_of("chunk").values())
+        frames = seeds_of("gpu_frame").values()
+        self.assertEqual({data[0] for data in frames}, set(range(2, 9)))
+        for data in frames:
+            self.assertIn(data, chunks)
+            self.assertLess(len(data) - 4, 1 + int.from_bytes(data[1:4], "little"))
+
     def test_decisions_grow_from_16_bytes(self) -> None:
         for target, longest in (("manifest", 2048), ("roundtrip", 1024)):
             sizes = [len(data) for data in seeds_of(target).values()]

@@ -8,11 +8,13 @@
 
 namespace ptd::cuda::gpu {
 
-/// What a decoder says. The greater of several wins.
+/// What the decoder says to a frame. The greatest of several counts.
 enum class Verdict : std::uint32_t {
-  ok,
-  outside_profile,  ///< a frame that this decoder does not take, though others may [ZST-4, ZST-5]
-  damaged,          ///< a frame that breaks RFC 8878 or the frame grammar [ZST-1..3]
+  ok,               ///< libzstd takes it, too, and makes the same bytes of it
+  outside_profile,  ///< not for this decoder [ZST-4, ZST-5]; libzstd may take it
+  doubtful,  ///< breaks RFC 8878 where libzstd may pass over it: a stream has too few bits or too many, or
+             ///< codes have 12
+  damaged,  ///< breaks RFC 8878 or the frame grammar [ZST-1..3]; nobody takes it
 };
 
 inline constexpr std::uint32_t block_bytes = 131'072;

@@ -10,13 +10,21 @@ namespace ptd::cuda::gpu {
 
 inline constexpr std::uint32_t table_entries = 1 << max_code_bits;
 
+/// Bytes of each stream that lie ready.
+inline constexpr std::uint32_t ring_bytes = 512;
+inline constexpr std::uint32_t ring_words = ring_bytes / 4;
+
 /// What a team needs to decode a block: shared memory on a GPU.
 struct Room {
   /// For each next 11 bits, up to three symbols: those in the low bytes, then 4 bits for how many bits they
   /// take, then how many they are.
   std::uint32_t triples[table_entries];
-  /// The first symbol alone, and how many bits it takes.
-  std::uint16_t singles[table_entries];
+  union {
+    /// The first symbol alone, and how many bits it takes: what triples are made of.
+    std::uint16_t singles[table_entries];
+    /// Afterwards: each stream's bytes, by their addresses.
+    alignas(16) std::uint32_t rings[4][ring_words];
+  };
   std::uint8_t weights[max_symbols];
   std::uint8_t sorted[max_symbols];  ///< symbols that have codes, by weight, then by value
   std::uint8_t tree[max_tree_bytes];
@@ -55,7 +63,7 @@ PTD_HD Verdict complete_code(const Room& room, CodeShape& shape) {
   shape.last_weight = highest_bit(missing) + 1;
   const std::uint32_t longest = room.counts[1] + (shape.last_weight == 1 ? 1 : 0);
   if (longest < 2 || longest % 2 != 0) return Verdict::damaged;
-  return shape.bits > max_code_bits ? Verdict::outside_profile : Verdict::ok;
+  return shape.bits > max_code_bits ? Verdict::doubtful : Verdict::ok;
 }
 
 /// Sorts the symbols: each member places those of one weight.
@@ -111,7 +119,7 @@ PTD_HD void fill_triples(const Team& team, Room& room) {
 
 /// Takes the description of a code off the coded literals and builds its tables.
 template <class Team>
-PTD_HD Verdict build_tables(const Team& team, Cursor& coded, Room& room) {
+PTD_HD Verdict build_tables(const Team& team, Cursor& coded, Room& room, std::uint32_t& code_bits) {
   std::uint32_t kind = 0;
   Cursor tree{};
   if (!take_tree(coded, kind, tree)) return Verdict::damaged;
@@ -137,6 +145,7 @@ PTD_HD Verdict build_tables(const Team& team, Cursor& coded, Room& room) {
   sort_symbols(team, room);
   fill_singles(team, room, shape.bits);
   fill_triples(team, room);
+  code_bits = shape.bits;
   return Verdict::ok;
 }
 

@@ -27,10 +27,13 @@ struct ChunkJob {
 };
 
 /// What became of a chunk. With anything but `ok` its raw bytes are undefined, and nothing else was written.
+/// The host's decoder then has the last word: it finds the bytes of the first two kinds, where there are any,
+/// and says what is wrong with the others. The first four are the decoder's verdicts.
 enum class ChunkStatus : std::uint32_t {
   ok,
-  outside_profile,  ///< not a frame of the literals profile, or not quite: decode it on the host
-  damaged,          ///< the frame is broken; the host's decoder says how
+  outside_profile,  ///< not a frame of the literals profile
+  doubtful,         ///< breaks RFC 8878, but libzstd might not mind
+  damaged,          ///< no decoder takes the frame
   wrong_hash,       ///< the raw bytes do not have the hash
 };
 

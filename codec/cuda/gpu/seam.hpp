@@ -17,14 +17,23 @@
 
 namespace ptd::cuda::gpu {
 
-/// The threads that work on one block of a frame together. Each has a rank; work is dealt out by rank.
-/// This is the host's team: one thread. The device's is a warp.
+/// The threads that work on one block of a frame together. Each has a rank; work is dealt out by rank. They
+/// form groups of equal size, one for each stream that is decoded at a time; the first of a group leads it.
+/// This is the host's team: one thread, one group. The device's is a warp of four groups.
 struct Alone {
+  static constexpr std::uint32_t groups = 1;
+  static constexpr std::uint32_t group_size = 1;
   [[nodiscard]] static constexpr std::uint32_t rank() { return 0; }
   [[nodiscard]] static constexpr std::uint32_t size() { return 1; }
+  [[nodiscard]] static constexpr std::uint32_t group() { return 0; }
+  [[nodiscard]] static constexpr std::uint32_t group_rank() { return 0; }
   static constexpr void sync() {}
   /// The largest of the members' numbers.
   [[nodiscard]] static constexpr std::uint32_t most(std::uint32_t number) { return number; }
+  /// True if one of them says so.
+  [[nodiscard]] static constexpr bool any(bool said) { return said; }
+  /// The number of the group's first member.
+  [[nodiscard]] static constexpr std::uintptr_t leaders(std::uintptr_t number) { return number; }
 };
 
 /// The index of the highest bit that is set, in a number that is not 0.

@@ -109,7 +109,7 @@ PTD_HD Verdict read_probabilities(Cursor& bytes, FseTable& table) {
   const std::uint32_t used = (bits.position + 7) / 8;
   Cursor taken{};
   if (remaining != 1 || symbol > max_symbols || !bytes.take(used, taken)) return Verdict::damaged;
-  return is_known ? Verdict::ok : Verdict::outside_profile;
+  return is_known ? Verdict::ok : Verdict::doubtful;
 }
 
 /// Deals the states out to the symbols: rare ones from the top down, the others in wide steps.
@@ -145,7 +145,7 @@ PTD_HD void build_fse(FseTable& table) {
 /// Decodes weights with two states that take turns, until a state asks for bits that are not there.
 PTD_HD Verdict decode_fse(const FseTable& table, BackwardBits bits, std::uint8_t* weights,
                           std::uint32_t& count) {
-  if (bits.left < 2 * table.accuracy) return Verdict::damaged;
+  if (bits.left < 2 * table.accuracy) return Verdict::doubtful;
   std::uint32_t state = bits.read(table.accuracy);
   std::uint32_t other = bits.read(table.accuracy);
   for (count = 0; count + 2 < max_symbols;) {
@@ -181,7 +181,7 @@ PTD_HD Verdict read_direct_weights(const Cursor& bytes, std::uint32_t count, std
     if (weight > greatest) greatest = weight;
   }
   if (greatest <= max_code_bits) return Verdict::ok;
-  return greatest == max_code_bits + 1 ? Verdict::outside_profile : Verdict::damaged;
+  return greatest == max_code_bits + 1 ? Verdict::doubtful : Verdict::damaged;
 }
 
 /// Takes the bytes that describe the weights, and the byte before them, which says how many there are or how
