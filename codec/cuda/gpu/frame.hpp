@@ -14,7 +14,7 @@ enum class Verdict : std::uint32_t {
   outside_profile,  ///< not for this decoder [ZST-4, ZST-5]; libzstd may take it
   doubtful,  ///< breaks RFC 8878 where libzstd may pass over it: a stream has too few bits or too many, or
              ///< codes have 12
-  damaged,  ///< breaks RFC 8878 or the frame grammar [ZST-1..3]; nobody takes it
+  damaged,   ///< breaks RFC 8878 or the frame grammar [ZST-1..3]; nobody takes it
 };
 
 inline constexpr std::uint32_t block_bytes = 131'072;

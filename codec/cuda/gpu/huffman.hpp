@@ -14,16 +14,35 @@ inline constexpr std::uint32_t table_entries = 1 << max_code_bits;
 inline constexpr std::uint32_t ring_bytes = 512;
 inline constexpr std::uint32_t ring_words = ring_bytes / 4;
 
+/// Lookups of each stream between two times that all threads meet.
+inline constexpr std::uint32_t round_lookups = 40;
+
+/// What the next 11 bits say: up to three symbols. Where each field lies in an entry of the table is for the
+/// decoder: shifts take their distance from the lowest five bits of a register, whatever is above.
+struct Entry {
+  std::uint32_t value;
+
+  [[nodiscard]] PTD_HD std::uint32_t bits() const { return value & 31; }       ///< 1 .. 11
+  [[nodiscard]] PTD_HD std::uint32_t count() const { return value >> 5 & 3; }  ///< of symbols, 1 .. 3
+  [[nodiscard]] PTD_HD std::uint32_t symbol(std::uint32_t i) const { return value >> (8 + 8 * i) & 0xFF; }
+};
+
+/// Decoded bytes of each stream that wait until 16 stand together: more than a round gives, and 15.
+inline constexpr std::uint32_t box_bytes = 256;
+
+/// What is near while streams are decoded.
+struct Nearby {
+  alignas(16) std::uint32_t rings[4][ring_words];  ///< each stream's bytes, by their addresses
+  alignas(16) std::uint8_t boxes[4][box_bytes];    ///< and what they were decoded to, likewise
+  Entry logs[4][round_lookups];                    ///< what its lookups of a round gave
+};
+
 /// What a team needs to decode a block: shared memory on a GPU.
 struct Room {
-  /// For each next 11 bits, up to three symbols: those in the low bytes, then 4 bits for how many bits they
-  /// take, then how many they are.
-  std::uint32_t triples[table_entries];
+  Entry entries[table_entries];  ///< for each next 11 bits
   union {
-    /// The first symbol alone, and how many bits it takes: what triples are made of.
-    std::uint16_t singles[table_entries];
-    /// Afterwards: each stream's bytes, by their addresses.
-    alignas(16) std::uint32_t rings[4][ring_words];
+    std::uint16_t singles[table_entries];  ///< the first symbol alone, and its bits: what entries are made of
+    Nearby nearby;                         ///< afterwards
   };
   std::uint8_t weights[max_symbols];
   std::uint8_t sorted[max_symbols];  ///< symbols that have codes, by weight, then by value
@@ -99,21 +118,21 @@ PTD_HD void fill_singles(const Team& team, Room& room, std::uint32_t code_bits) 
 }
 
 /// As many symbols as 11 bits hold, but three at most.
-PTD_HD std::uint32_t triple_of(const std::uint16_t* singles, std::uint32_t entry) {
+PTD_HD Entry entry_of(const std::uint16_t* singles, std::uint32_t next) {
   std::uint32_t symbols = 0, bits = 0, count = 0;
   for (; count < 3; ++count) {
-    const std::uint32_t single = singles[entry << bits & (table_entries - 1)];
+    const std::uint32_t single = singles[next << bits & (table_entries - 1)];
     if (bits + (single >> 8) > max_code_bits) break;
     symbols |= (single & 0xFF) << (8 * count);
     bits += single >> 8;
   }
-  return symbols | bits << 24 | count << 28;
+  return {symbols << 8 | count << 5 | bits};
 }
 
 template <class Team>
-PTD_HD void fill_triples(const Team& team, Room& room) {
-  for (std::uint32_t entry = team.rank(); entry < table_entries; entry += team.size())
-    room.triples[entry] = triple_of(room.singles, entry);
+PTD_HD void fill_entries(const Team& team, Room& room) {
+  for (std::uint32_t next = team.rank(); next < table_entries; next += team.size())
+    room.entries[next] = entry_of(room.singles, next);
   team.sync();
 }
 
@@ -144,7 +163,7 @@ PTD_HD Verdict build_tables(const Team& team, Cursor& coded, Room& room, std::ui
   team.sync();
   sort_symbols(team, room);
   fill_singles(team, room, shape.bits);
-  fill_triples(team, room);
+  fill_entries(team, room);
   code_bits = shape.bits;
   return Verdict::ok;
 }

@@ -32,8 +32,13 @@ struct Alone {
   [[nodiscard]] static constexpr std::uint32_t most(std::uint32_t number) { return number; }
   /// True if one of them says so.
   [[nodiscard]] static constexpr bool any(bool said) { return said; }
-  /// The number of the group's first member.
-  [[nodiscard]] static constexpr std::uintptr_t leaders(std::uintptr_t number) { return number; }
+  /// The number of the group's leader.
+  [[nodiscard]] static constexpr std::uint32_t leaders(std::uint32_t number) { return number; }
+  /// The sum of the numbers of the group's members before this one; `total` becomes that of all.
+  [[nodiscard]] static constexpr std::uint32_t sum_before(std::uint32_t number, std::uint32_t& total) {
+    total = number;
+    return 0;
+  }
 };
 
 /// The index of the highest bit that is set, in a number that is not 0.
@@ -42,6 +47,15 @@ PTD_HD std::uint32_t highest_bit(std::uint32_t number) {
   return 31 - static_cast<std::uint32_t>(__clz(static_cast<int>(number)));
 #else
   return 31 - static_cast<std::uint32_t>(__builtin_clz(number));
+#endif
+}
+
+/// 32 bits of `high` and `low`, which stand behind one another, from bit 0 to 31 of `low` on.
+PTD_HD std::uint32_t funnel(std::uint32_t low, std::uint32_t high, std::uint32_t bit) {
+#ifdef __CUDA_ARCH__
+  return __funnelshift_r(low, high, bit);
+#else
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> bit);
 #endif
 }
 

@@ -1,9 +1,9 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 //
 // Decoding of Huffman streams, one thread a stream. Such a thread waits most of its time, each lookup for the
-// one before it. So what counts is how few lookups there are, and that nothing else is waited for: a lookup
-// gives up to three symbols, the stream's bytes are brought near by threads that would idle, and bytes are
-// written four at a time.
+// one before it. So what counts is how few lookups there are, and that the thread does nothing else: a lookup
+// gives up to three symbols, and the threads that would idle bring the stream's bytes near and carry the
+// symbols away.
 #pragma once
 
 #include "cuda/gpu/huffman.hpp"
@@ -48,14 +48,15 @@ class Feeder {
       : team_(team), frame_(frame), ring_(ring) {
     low_ = (reinterpret_cast<std::uintptr_t>(end) + portion_bytes - 1) / portion_bytes * portion_bytes;
     for (std::uint32_t i = 0; i + 1 < ring_bytes / portion_bytes; ++i) {
-      fetch(low_);
+      fetch(static_cast<std::uint32_t>(low_));
       land();
     }
   }
 
-  /// Asks for the next portion, if there is room for it beside what is not read yet, below `unread`.
-  PTD_HD void fetch(std::uintptr_t unread) {
-    is_fetched_ = unread - low_ <= ring_bytes - portion_bytes;
+  /// Asks for the next portion, if there is room for it beside what is not read yet, below `unread` (of which
+  /// the lower 32 bits do).
+  PTD_HD void fetch(std::uint32_t unread) {
+    is_fetched_ = unread - static_cast<std::uint32_t>(low_) <= ring_bytes - portion_bytes;
     for (std::uint32_t i = 0; is_fetched_ && i < lines; ++i) lines_[i] = load_line(place(i), frame_);
   }
   /// Puts it into the ring.
@@ -80,167 +81,176 @@ class Feeder {
   Line lines_[lines];
 };
 
-/// A stream's bits, from its end on. Words also hold the frame's bytes before the stream; `left` says how
-/// many bits are the stream's own.
+/// A stream's bits in its ring, from the end on. Below its own there are others, of the frame before it.
 class StreamBits {
  public:
-  /// The last byte, which marks the end, is not 0; the ring has it.
-  PTD_HD void open(const Cursor& stream, const std::uint32_t* ring) {
-    const auto last = reinterpret_cast<std::uintptr_t>(stream.end) - 1;
-    const std::uint32_t mark = highest_bit(stream.end[-1]);
-    left = 8 * (stream.left() - 1) + mark;
-    ring_ = ring;
-    address_ = last & ~std::uintptr_t{3};
-    valid_ = static_cast<std::uint32_t>(last & 3) * 8 + mark;
-    window_ = valid_ == 0 ? 0 : static_cast<std::uint64_t>(word()) << (64 - valid_);
-    address_ -= 4;
-    next_ = word();
-  }
+  /// The stream's last byte, which marks the end, is not 0.
+  PTD_HD StreamBits(const Cursor& stream, const std::uint32_t* ring)
+      : left(8 * (stream.left() - 1) + highest_bit(stream.end[-1])),
+        ring_(ring),
+        begin_(static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream.at))) {}
 
-  /// Makes at least 32 bits valid.
-  PTD_HD void refill() {
-    if (valid_ > 32) return;
-    window_ |= static_cast<std::uint64_t>(next_) << (32 - valid_);
-    valid_ += 32;
-    address_ -= 4;
-    next_ = word();
+  /// Brings the next 64 bits, from the highest on.
+  PTD_HD void load() {
+    const std::uint32_t end = 8 * begin_ + left, word = end / 32;
+    high_ = funnel(at(word - 1), at(word), end % 32);
+    low_ = funnel(at(word - 2), at(word - 1), end % 32);
   }
-  [[nodiscard]] PTD_HD std::uint32_t next_11() const { return static_cast<std::uint32_t>(window_ >> 53); }
-  PTD_HD void drop(std::uint32_t bits) {
-    window_ <<= bits;
-    valid_ -= bits;
-    left -= bits;
+  [[nodiscard]] PTD_HD std::uint32_t next_11() const { return high_ >> 21; }
+  /// Drops the bits of an entry of those that were brought.
+  PTD_HD void drop(Entry entry) {
+#ifdef __CUDA_ARCH__
+    high_ = __funnelshift_l(low_, high_, entry.value);
+    low_ = __funnelshift_l(0, low_, entry.value);
+#else
+    high_ = high_ << entry.bits() | low_ >> (32 - entry.bits());
+    low_ <<= entry.bits();
+#endif
+    left -= entry.bits();
   }
-  /// The address below which nothing was read.
-  [[nodiscard]] PTD_HD std::uintptr_t unread() const { return address_; }
+  /// The lower 32 bits of the address below which nothing was read.
+  [[nodiscard]] PTD_HD std::uint32_t unread() const { return begin_ + (left + 7) / 8; }
 
-  std::uint32_t left = 0;
+  std::uint32_t left;  ///< bits of the stream
 
  private:
-  [[nodiscard]] PTD_HD std::uint32_t word() const { return ring_[address_ / 4 % ring_words]; }
+  [[nodiscard]] PTD_HD std::uint32_t at(std::uint32_t word) const { return ring_[word % ring_words]; }
 
-  const std::uint32_t* ring_ = nullptr;
-  std::uintptr_t address_ = 0;  ///< of the next word
-  std::uint32_t next_ = 0;      ///< that word: asked for long before it is needed
-  std::uint64_t window_ = 0;    ///< the next bits, from the highest on
-  std::uint32_t valid_ = 0;     ///< how many
+  const std::uint32_t* ring_;
+  std::uint32_t begin_;  ///< address of the first bit's byte
+  std::uint32_t high_ = 0, low_ = 0;
 };
 
-/// Where decoded bytes go: four at a time, once they are at a multiple of 4.
-class ByteSink {
- public:
-  PTD_HD explicit ByteSink(std::uint8_t* to) : at_(to) {}
+/// Lookups with one load of bits: 5 x 11 bits are less than 64.
+inline constexpr std::uint32_t load_lookups = 5;
+inline constexpr std::uint32_t load_bits = load_lookups * max_code_bits;
+inline constexpr std::uint32_t load_symbols = load_lookups * 3;
 
-  [[nodiscard]] PTD_HD bool is_at_word() const { return is_aligned(at_, 4); }
-  /// One byte, while none is pending.
-  PTD_HD void put_byte(std::uint32_t byte) { *at_++ = static_cast<std::uint8_t>(byte); }
-  /// Up to three bytes, the first in the lowest place; zeros above them.
-  PTD_HD void put(std::uint32_t bytes, std::uint32_t count) {
-    pending_ |= static_cast<std::uint64_t>(bytes) << (8 * count_);
-    count_ += count;
-    if (count_ < 4) return;
-    *reinterpret_cast<std::uint32_t*>(at_) = static_cast<std::uint32_t>(pending_);
-    at_ += 4;
-    pending_ >>= 32;
-    count_ -= 4;
-  }
-  /// Writes what is pending.
-  PTD_HD void flush() {
-    for (; count_ != 0; --count_, pending_ >>= 8) put_byte(static_cast<std::uint32_t>(pending_ & 0xFF));
-  }
-
- private:
-  std::uint8_t* at_;
-  std::uint64_t pending_ = 0;
-  std::uint32_t count_ = 0;
-};
-
-/// One stream while it is decoded, by the leader of its group. Its last bit must be its last symbol's: if it
-/// runs out of bits, or some are left, its end is loose.
-class StreamDecoder {
- public:
-  /// Lookups of a round, in pairs: the most that the ring surely has bits for, with some to spare.
-  static constexpr std::uint32_t pairs = 24;
-
-  PTD_HD StreamDecoder(const Room& room, std::uint32_t code_bits, const Cursor& stream, std::uint32_t group,
-                       std::uint8_t* to, std::uint32_t count)
-      : room_(room), code_bits_(code_bits), sink_(to), count_(count) {
-    bits_.open(stream, room.rings[group]);
-    while (!sink_.is_at_word() && count_ != 0 && !is_loose_) step_single();
-  }
-
-  PTD_HD void round() {
-    if (count_ >= 6 * pairs && bits_.left >= 2 * max_code_bits * pairs) {
-      for (std::uint32_t i = 0; i < pairs; ++i) step_pair();
-      return;
+/// Lookups whose bits are surely there, and whose symbols surely fit: at most a round's. How many there were.
+PTD_HD std::uint32_t look_up(StreamBits& bits, const Entry* entries, Entry* log, std::uint32_t count) {
+  std::uint32_t done = 0;
+  const auto several = [&] {
+    bits.load();
+    for (std::uint32_t i = 0; i < load_lookups; ++i) {
+      const Entry entry = entries[bits.next_11()];
+      bits.drop(entry);
+      log[done++] = entry;
     }
-    for (std::uint32_t i = 0; i < pairs; ++i) {
-      if (count_ < 6 || bits_.left < 2 * max_code_bits) return finish();
-      step_pair();
-    }
+  };
+  constexpr std::uint32_t loads = round_lookups / load_lookups;
+  if (count >= loads * load_symbols && bits.left >= loads * load_bits) {
+    while (done < round_lookups) several();
+    return done;
   }
-  [[nodiscard]] PTD_HD bool is_done() const { return is_done_; }
-  [[nodiscard]] PTD_HD bool is_loose() const { return is_loose_; }
-  [[nodiscard]] PTD_HD std::uintptr_t unread() const { return bits_.unread(); }
+  while (done < round_lookups && count >= load_symbols && bits.left >= load_bits) {
+    several();
+    for (std::uint32_t i = done - load_lookups; i < done; ++i) count -= log[i].count();
+  }
+  return done;
+}
+
+/// Where a stream's decoded bytes go. They wait in the group's box until 16 stand together: memory takes a
+/// byte no faster than a line.
+template <class Team>
+class Output {
+ public:
+  PTD_HD Output(const Team& team, std::uint8_t* to, std::uint8_t* box)
+      : team_(team), box_(box), next_(to), waiting_(to) {}
+
+  /// The members put the symbols of a round's lookups into the box, each those of a few. How many there were.
+  PTD_HD std::uint32_t take(const Entry* log, std::uint32_t lookups) {
+    constexpr std::uint32_t share = round_lookups / Team::group_size;
+    const std::uint32_t first = team_.group_rank() * share;
+    std::uint32_t mine = 0, total = 0;
+    for (std::uint32_t i = first; i < first + share; ++i) mine += i < lookups ? log[i].count() : 0;
+    std::uint32_t place = low_bits(next_) + team_.sum_before(mine, total);
+    for (std::uint32_t i = first; i < first + share && i < lookups; ++i) {
+      for (std::uint32_t k = 0; k < 3; ++k)
+        if (k < log[i].count()) box_[(place + k) % box_bytes] = static_cast<std::uint8_t>(log[i].symbol(k));
+      place += log[i].count();
+    }
+    next_ += total;
+    return total;
+  }
+  /// The members write the lines that are full, each one.
+  PTD_HD void write_lines() {
+    std::uint8_t* const end = next_ - low_bits(next_) % sizeof(Line);
+    std::uint8_t* line = waiting_ - low_bits(waiting_) % sizeof(Line) + team_.group_rank() * sizeof(Line);
+    for (; line < end; line += Team::group_size * sizeof(Line))
+      if (line >= waiting_)
+        *reinterpret_cast<Line*>(line) = *reinterpret_cast<const Line*>(&waiting_byte(line));
+      else
+        write_bytes(waiting_, line + sizeof(Line));  // the bytes before the stream's are not ours
+    if (end > waiting_) waiting_ = end;
+  }
+  /// The leader writes what waits; `next` is where the last symbols go.
+  PTD_HD std::uint8_t* write_rest() {
+    write_bytes(waiting_, next_);
+    return next_;
+  }
 
  private:
-  // Two lookups whose bits are surely there, and whose symbols surely fit.
-  PTD_HD void step_pair() {
-    bits_.refill();
-    step();
-    step();
+  [[nodiscard]] static PTD_HD std::uint32_t low_bits(const std::uint8_t* at) {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at));
   }
-  PTD_HD void step() {
-    const std::uint32_t entry = room_.triples[bits_.next_11()];
-    bits_.drop(entry >> 24 & 15);
-    sink_.put(entry & 0xFFFFFF, entry >> 28);
-    count_ -= entry >> 28;
+  [[nodiscard]] PTD_HD const std::uint8_t& waiting_byte(const std::uint8_t* at) const {
+    return box_[low_bits(at) % box_bytes];
   }
-  // Before the stream's first bit there are others, so that bits are masked where fewer than 11 are left.
-  PTD_HD void step_single() {
-    bits_.refill();
-    std::uint32_t next = bits_.next_11();
-    if (bits_.left < max_code_bits) next &= ~0U << (max_code_bits - bits_.left);
-    const std::uint32_t symbol = room_.triples[next] & 0xFF;
-    const std::uint32_t length = code_bits_ + 1 - room_.weights[symbol];
-    is_loose_ = length > bits_.left;
-    if (is_loose_) return;
-    bits_.drop(length);
-    sink_.put_byte(symbol);
-    --count_;
-  }
-  PTD_HD void finish() {
-    sink_.flush();
-    while (count_ != 0 && !is_loose_) step_single();
-    is_loose_ = is_loose_ || bits_.left != 0;
-    is_done_ = true;
+  PTD_HD void write_bytes(std::uint8_t* from, const std::uint8_t* end) const {
+    for (; from < end; ++from) *from = waiting_byte(from);
   }
 
-  const Room& room_;
-  std::uint32_t code_bits_;
-  StreamBits bits_;
-  ByteSink sink_;
-  std::uint32_t count_;  ///< bytes that are still to come
-  bool is_done_ = false;
-  bool is_loose_ = false;
+  const Team& team_;
+  std::uint8_t* box_;
+  std::uint8_t* next_;     ///< where the next byte belongs
+  std::uint8_t* waiting_;  ///< the first that is not written
 };
+
+/// The last symbols, one by one. Where fewer than 11 bits are left, those of the frame before them are
+/// masked. True if the last bit was the last symbol's.
+PTD_HD bool finish_stream(StreamBits& bits, const Room& room, std::uint32_t code_bits, std::uint8_t* to,
+                          std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    bits.load();
+    std::uint32_t next = bits.next_11();
+    if (bits.left < max_code_bits) next &= ~0U << (max_code_bits - bits.left);
+    const std::uint32_t symbol = room.entries[next].symbol(0);
+    const std::uint32_t length = code_bits + 1 - room.weights[symbol];
+    if (length > bits.left) return false;
+    bits.left -= length;
+    to[i] = static_cast<std::uint8_t>(symbol);
+  }
+  return bits.left == 0;
+}
 
 /// Decodes a stream a group, round by round: while the leader decodes, the next bytes are on their way.
-/// Members of groups without a stream (an empty cursor) take part in nothing but the waiting.
+/// Groups without a stream (an empty cursor) take part in nothing but the waiting. The leader gets whether
+/// its stream is sound.
 template <class Team>
 PTD_HD bool decode_streams(const Team& team, Room& room, std::uint32_t code_bits, const Cursor& frame,
                            const Cursor& stream, std::uint8_t* to, std::uint32_t count) {
-  Feeder<Team> feeder(team, frame, stream.end, room.rings[team.group()]);
+  Nearby& nearby = room.nearby;
+  Feeder<Team> feeder(team, frame, stream.end, nearby.rings[team.group()]);
   team.sync();
-  const bool leads = team.group_rank() == 0 && stream.left() != 0;
-  StreamDecoder decoder(room, code_bits, stream, team.group(), to, leads ? count : 0);
-  while (team.any(leads && !decoder.is_done())) {
-    feeder.fetch(team.leaders(decoder.unread()));
-    if (leads && !decoder.is_done()) decoder.round();
+  StreamBits bits(stream, nearby.rings[team.group()]);
+  Output<Team> output(team, to, nearby.boxes[team.group()]);
+  Entry* const log = nearby.logs[team.group()];
+  bool is_open = stream.left() != 0, is_sound = true;
+  while (team.any(is_open)) {
+    const bool leads = is_open && team.group_rank() == 0;
+    feeder.fetch(team.leaders(bits.unread()));
+    std::uint32_t lookups = leads ? look_up(bits, room.entries, log, count) : 0;
+    team.sync();
+    lookups = team.leaders(lookups);
+    count -= output.take(log, lookups);
+    team.sync();
+    output.write_lines();
+    is_open = is_open && lookups == round_lookups;
+    if (leads && !is_open) is_sound = finish_stream(bits, room, code_bits, output.write_rest(), count);
     feeder.land();
     team.sync();
   }
-  return !decoder.is_loose();
+  return is_sound;
 }
 
 /// The parts of four streams: their sizes stand before them, but for the last one's. Or one stream.

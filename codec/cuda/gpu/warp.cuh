@@ -21,8 +21,17 @@ struct Warp {
     return __reduce_max_sync(whole_warp, number);
   }
   [[nodiscard]] static __device__ bool any(bool said) { return __any_sync(whole_warp, said) != 0; }
-  [[nodiscard]] static __device__ std::uintptr_t leaders(std::uintptr_t number) {
-    return __shfl_sync(whole_warp, static_cast<unsigned long long>(number), 0, group_size);
+  [[nodiscard]] static __device__ std::uint32_t leaders(std::uint32_t number) {
+    return __shfl_sync(whole_warp, number, 0, group_size);
+  }
+  [[nodiscard]] static __device__ std::uint32_t sum_before(std::uint32_t number, std::uint32_t& total) {
+    std::uint32_t sum = number;
+    for (std::uint32_t distance = 1; distance < group_size; distance *= 2) {
+      const std::uint32_t before = __shfl_up_sync(whole_warp, sum, distance, group_size);
+      if (group_rank() >= distance) sum += before;
+    }
+    total = __shfl_sync(whole_warp, sum, group_size - 1, group_size);
+    return sum - number;
   }
 };
 
