@@ -65,8 +65,8 @@ class Decoder {
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> find(CUfunction& function, const char* name) const;
 
-  const CudaApiPtr api_;
-  const CUcontext context_;
+  CudaApiPtr api_;
+  CUcontext context_;
   CUmodule module_ = nullptr;
   CUfunction decode_ = nullptr;
   CUfunction restore_ = nullptr;

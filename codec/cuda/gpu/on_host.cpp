@@ -25,18 +25,15 @@ std::uint64_t hash_long(const std::uint8_t* in, std::uint32_t size) {
     std::uint64_t& accumulator = accumulators[lane] = first_accumulator(lane);
     for (std::uint32_t block = 0; block < whole_blocks(size); ++block) {
       std::uint64_t sum = 0;
-      for (std::uint32_t i = 0; i < hash_block_bytes / stripe_bytes; ++i) {
-        const std::uint8_t* const stripe = in + block * hash_block_bytes + i * stripe_bytes;
-        sum +=
-            stripe_term(load_64(stripe + 8 * lane), load_64(stripe + 8 * (lane ^ 1)), stripe_secret(i, lane));
-      }
+      for (std::uint32_t i = 0; i < hash_block_bytes / stripe_bytes; ++i)
+        sum += stripe_term_at(in, block * hash_block_bytes + i * stripe_bytes, lane, stripe_secret(i, lane));
       accumulator = after_block(accumulator, sum, lane);
     }
     accumulator += tail_sum(in, size, lane);
   }
   std::uint64_t terms = 0;
-  for (std::uint32_t pair = 0; pair < lanes / 2; ++pair)
-    terms += pair_term(accumulators[2 * pair], accumulators[2 * pair + 1], pair);
+  for (std::uint32_t lane = 0; lane < lanes; lane += 2)
+    terms += pair_term(accumulators[lane], accumulators[lane + 1], lane / 2);
   return finished(terms, size);
 }
 

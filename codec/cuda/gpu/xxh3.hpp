@@ -88,26 +88,26 @@ PTD_HD std::uint64_t hash_to_16(const std::uint8_t* in, std::uint32_t size) {
   return avalanche(size + swapped(low) + high + product_folded(low, high));
 }
 
-PTD_HD std::uint64_t mixed_16(const std::uint8_t* in, std::uint32_t secret) {
-  return product_folded(load_64(in) ^ secret_at(secret), load_64(in + 8) ^ secret_at(secret + 8));
+PTD_HD std::uint64_t mixed_16(const std::uint8_t* in, std::uint32_t at, std::uint32_t secret) {
+  return product_folded(load_64(in + at) ^ secret_at(secret), load_64(in + at + 8) ^ secret_at(secret + 8));
 }
 
 /// Pairs of 16 bytes from both ends, the inner ones first.
 PTD_HD std::uint64_t hash_to_128(const std::uint8_t* in, std::uint32_t size) {
   std::uint64_t sum = size * prime64_1;
   for (std::uint32_t pair = (size - 1) / 32 + 1; pair-- > 0;) {
-    sum += mixed_16(in + 16 * pair, 32 * pair);
-    sum += mixed_16(in + size - 16 * (pair + 1), 32 * pair + 16);
+    sum += mixed_16(in, 16 * pair, 32 * pair);
+    sum += mixed_16(in, size - 16 * (pair + 1), 32 * pair + 16);
   }
   return avalanche(sum);
 }
 
 PTD_HD std::uint64_t hash_to_240(const std::uint8_t* in, std::uint32_t size) {
   std::uint64_t sum = size * prime64_1;
-  for (std::uint32_t i = 0; i < 8; ++i) sum += mixed_16(in + 16 * i, 16 * i);
+  for (std::uint32_t i = 0; i < 8; ++i) sum += mixed_16(in, 16 * i, 16 * i);
   sum = avalanche(sum);
-  for (std::uint32_t i = 8; i < size / 16; ++i) sum += mixed_16(in + 16 * i, 16 * (i - 8) + 3);
-  return avalanche(sum + mixed_16(in + size - 16, 136 - 17));
+  for (std::uint32_t i = 8; i < size / 16; ++i) sum += mixed_16(in, 16 * i, 16 * (i - 8) + 3);
+  return avalanche(sum + mixed_16(in, size - 16, 136 - 17));
 }
 
 /// The hash of at most 240 bytes.
@@ -137,6 +137,13 @@ PTD_HD std::uint64_t stripe_term(std::uint64_t own, std::uint64_t neighbour, std
   return neighbour + (keyed & 0xFFFFFFFF) * (keyed >> 32);
 }
 
+/// The same of the stripe that begins at a byte of the input.
+PTD_HD std::uint64_t stripe_term_at(const std::uint8_t* in, std::uint32_t at, std::uint32_t lane,
+                                    std::uint64_t secret) {
+  const std::uint32_t own = at + 8 * lane, neighbour = at + 8 * (lane ^ 1);
+  return stripe_term(load_64(in + own), load_64(in + neighbour), secret);
+}
+
 /// The secret of a stripe of a block, for an accumulator.
 PTD_HD std::uint64_t stripe_secret(std::uint32_t stripe, std::uint32_t lane) {
   return secret_words[stripe + lane];
@@ -153,14 +160,10 @@ PTD_HD std::uint64_t tail_sum(const std::uint8_t* in, std::uint32_t size, std::u
   const std::uint32_t begin = whole_blocks(size) * hash_block_bytes;
   const std::uint32_t stripes = (size - 1 - begin) / stripe_bytes;
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < stripes; ++i) {
-    const std::uint8_t* const stripe = in + begin + i * stripe_bytes;
-    sum += stripe_term(load_64(stripe + 8 * lane), load_64(stripe + 8 * (lane ^ 1)), stripe_secret(i, lane));
-  }
-  const std::uint8_t* const last = in + size - stripe_bytes;
+  for (std::uint32_t i = 0; i < stripes; ++i)
+    sum += stripe_term_at(in, begin + i * stripe_bytes, lane, stripe_secret(i, lane));
   constexpr std::uint32_t last_secret = 121;
-  return sum + stripe_term(load_64(last + 8 * lane), load_64(last + 8 * (lane ^ 1)),
-                           secret_at(last_secret + 8 * lane));
+  return sum + stripe_term_at(in, size - stripe_bytes, lane, secret_at(last_secret + 8 * lane));
 }
 
 /// What two accumulators, the first of them even, add to the hash.
