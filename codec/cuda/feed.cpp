@@ -53,8 +53,8 @@ Feed direct(const Reader& file, TableStore& tables, std::span<const Wanted> want
   Feed feed{nullptr, ReadPath::direct, {}};
   auto list = list_reads(reads_of(file, tables, wanted), ReadAheadSize{}.piece_bytes);
   if (!in_cache.empty()) mark_resident(in_cache, list.pieces);
-  feed.source = read_ahead(std::move(*opened), buffered_source(file), std::move(list),
-                           make_reader(make_ring, feed.notes));
+  feed.source =
+      read_ahead(*opened, buffered_source(file), std::move(list), make_reader(make_ring, feed.notes));
   return feed;
 }
 
