@@ -27,13 +27,9 @@ struct Entry {
   [[nodiscard]] PTD_HD std::uint32_t symbol(std::uint32_t i) const { return value >> (8 + 8 * i) & 0xFF; }
 };
 
-/// Decoded bytes of each stream that wait until 16 stand together: more than a round gives, and 15.
-inline constexpr std::uint32_t box_bytes = 256;
-
 /// What is near while streams are decoded.
 struct Nearby {
   alignas(16) std::uint32_t rings[4][ring_words];  ///< each stream's bytes, by their addresses
-  alignas(16) std::uint8_t boxes[4][box_bytes];    ///< and what they were decoded to, likewise
   Entry logs[4][round_lookups];                    ///< what its lookups of a round gave
 };
 

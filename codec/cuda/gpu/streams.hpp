@@ -151,62 +151,22 @@ PTD_HD std::uint32_t look_up(StreamBits& bits, const Entry* entries, Entry* log,
   return done;
 }
 
-/// Where a stream's decoded bytes go. They wait in the group's box until 16 stand together: memory takes a
-/// byte no faster than a line.
+/// The group writes the symbols of its stream's lookups; each member those of a few. How many there were.
 template <class Team>
-class Output {
- public:
-  PTD_HD Output(const Team& team, std::uint8_t* to, std::uint8_t* box)
-      : team_(team), box_(box), next_(to), waiting_(to) {}
-
-  /// The members put the symbols of a round's lookups into the box, each those of a few. How many there were.
-  PTD_HD std::uint32_t take(const Entry* log, std::uint32_t lookups) {
-    constexpr std::uint32_t share = round_lookups / Team::group_size;
-    const std::uint32_t first = team_.group_rank() * share;
-    std::uint32_t mine = 0, total = 0;
-    for (std::uint32_t i = first; i < first + share; ++i) mine += i < lookups ? log[i].count() : 0;
-    std::uint32_t place = low_bits(next_) + team_.sum_before(mine, total);
-    for (std::uint32_t i = first; i < first + share && i < lookups; ++i) {
-      for (std::uint32_t k = 0; k < 3; ++k)
-        if (k < log[i].count()) box_[(place + k) % box_bytes] = static_cast<std::uint8_t>(log[i].symbol(k));
-      place += log[i].count();
-    }
-    next_ += total;
-    return total;
+PTD_HD std::uint32_t carry_away(const Team& team, const Entry* log, std::uint32_t lookups, std::uint8_t* to) {
+  constexpr std::uint32_t share = round_lookups / Team::group_size;
+  const std::uint32_t first = team.group_rank() * share;
+  std::uint32_t mine = 0, total = 0;
+  for (std::uint32_t i = first; i < first + share; ++i) mine += i < lookups ? log[i].count() : 0;
+  to += team.sum_before(mine, total);
+  for (std::uint32_t i = first; i < first + share; ++i) {
+    const std::uint32_t count = i < lookups ? log[i].count() : 0;
+    for (std::uint32_t k = 0; k < 3; ++k)
+      if (k < count) to[k] = static_cast<std::uint8_t>(log[i].symbol(k));
+    to += count;
   }
-  /// The members write the lines that are full, each one.
-  PTD_HD void write_lines() {
-    std::uint8_t* const end = next_ - low_bits(next_) % sizeof(Line);
-    std::uint8_t* line = waiting_ - low_bits(waiting_) % sizeof(Line) + team_.group_rank() * sizeof(Line);
-    for (; line < end; line += Team::group_size * sizeof(Line))
-      if (line >= waiting_)
-        *reinterpret_cast<Line*>(line) = *reinterpret_cast<const Line*>(&waiting_byte(line));
-      else
-        write_bytes(waiting_, line + sizeof(Line));  // the bytes before the stream's are not ours
-    if (end > waiting_) waiting_ = end;
-  }
-  /// The leader writes what waits; `next` is where the last symbols go.
-  PTD_HD std::uint8_t* write_rest() {
-    write_bytes(waiting_, next_);
-    return next_;
-  }
-
- private:
-  [[nodiscard]] static PTD_HD std::uint32_t low_bits(const std::uint8_t* at) {
-    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at));
-  }
-  [[nodiscard]] PTD_HD const std::uint8_t& waiting_byte(const std::uint8_t* at) const {
-    return box_[low_bits(at) % box_bytes];
-  }
-  PTD_HD void write_bytes(std::uint8_t* from, const std::uint8_t* end) const {
-    for (; from < end; ++from) *from = waiting_byte(from);
-  }
-
-  const Team& team_;
-  std::uint8_t* box_;
-  std::uint8_t* next_;     ///< where the next byte belongs
-  std::uint8_t* waiting_;  ///< the first that is not written
-};
+  return total;
+}
 
 /// The last symbols, one by one. Where fewer than 11 bits are left, those of the frame before them are
 /// masked. True if the last bit was the last symbol's.
@@ -225,12 +185,15 @@ PTD_HD bool finish_stream(StreamBits& bits, const Room& room, std::uint32_t code
   return bits.left == 0;
 }
 
+// What is written through templates looks unwritten to the check.
+// NOLINTBEGIN(readability-non-const-parameter)
+
 /// Decodes a stream a group, round by round: while the leader decodes, the next bytes are on their way.
 /// Groups without a stream (an empty cursor) take part in nothing but the waiting. The leader gets whether
 /// its stream is sound.
 template <class Team>
 PTD_HD bool decode_streams(const Team& team, Room& room, std::uint32_t code_bits, const Cursor& frame,
-                           const Cursor& stream, Output<Team>& output, std::uint32_t count) {
+                           const Cursor& stream, std::uint8_t* to, std::uint32_t count) {
   Nearby& nearby = room.nearby;
   Feeder<Team> feeder(team, frame, stream.end, nearby.rings[team.group()]);
   team.sync();
@@ -243,11 +206,11 @@ PTD_HD bool decode_streams(const Team& team, Room& room, std::uint32_t code_bits
     std::uint32_t lookups = leads ? look_up(bits, room.entries, log, count) : 0;
     team.sync();
     lookups = team.leaders(lookups);
-    count -= output.take(log, lookups);
-    team.sync();
-    output.write_lines();
+    const std::uint32_t written = carry_away(team, log, lookups, to);
+    to += written;
+    count -= written;
     is_open = is_open && lookups == round_lookups;
-    if (leads && !is_open) is_sound = finish_stream(bits, room, code_bits, output.write_rest(), count);
+    if (leads && !is_open) is_sound = finish_stream(bits, room, code_bits, to, count);
     feeder.land();
     team.sync();
   }
@@ -277,8 +240,6 @@ struct Streams {
 };
 
 /// Decodes Huffman-coded literals to `to`. Every member gets the verdict.
-// What is written through a template's objects looks unwritten to the check.
-// NOLINTBEGIN(readability-non-const-parameter)
 template <class Team>
 PTD_HD Verdict decode_literals(const Team& team, const Literals& literals, const Cursor& frame, Room& room,
                                std::uint8_t* to) {
@@ -298,11 +259,11 @@ PTD_HD Verdict decode_literals(const Team& team, const Literals& literals, const
     const Cursor stream =
         index < literals.streams ? streams.parts[index] : Cursor{frame.at + 4, frame.at + 4};
     const std::uint32_t count = index < literals.streams ? smaller(part, literals.size - begin) : 0;
-    Output<Team> output(team, to + begin, room.nearby.boxes[team.group()]);
-    good = decode_streams(team, room, code_bits, frame, stream, output, count) && good;
+    good = decode_streams(team, room, code_bits, frame, stream, to + begin, count) && good;
   }
   return static_cast<Verdict>(team.most(static_cast<std::uint32_t>(good ? Verdict::ok : Verdict::doubtful)));
 }
+
 // NOLINTEND(readability-non-const-parameter)
 
 }  // namespace ptd::cuda::gpu
