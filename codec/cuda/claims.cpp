@@ -86,14 +86,14 @@ StorageMemory& Claims::claim_of_all(const Entry& entry, Here& here) {
   }
   auto& made = make(entry);
   here.put(entry.twin, made);
-  const bool will_be_proven = request_.check == Check::content;
+  const bool will_be_proven = request_.check == Check::content && has_content(entry);
   if (will_be_proven) model_.cache->index.enter_proven(proven_key(entry), keep(made));
   return made;
 }
 
 StorageMemory* Claims::find_proven(const Entry& entry, Here& here) {
   auto& index = model_.cache->index;
-  if (!index.has_proven()) return nullptr;
+  if (!index.has_proven() || !has_content(entry)) return nullptr;
   auto found = index.find_proven(proven_key(entry));
   if (!found) return nullptr;
   auto* const memory = found.get();
@@ -109,13 +109,12 @@ bool Claims::serves(const StorageMemory& memory) const {
 
 ProvenKey Claims::proven_key(const Entry& entry) const {
   const auto& model = model_.file.model();
-  const auto& spec = model.storages[entry.storage];
-  ProvenKey key{.bytes = entry.bytes, .device = device_of(entry)};
-  if (spec.content != no_index) {
-    key.digest = model.contents[spec.content].digest;
-    key.content_bytes = model.contents[spec.content].size;
-  }
-  return key;
+  const auto& content = model.contents[model.storages[entry.storage].content];
+  return {content.digest, content.size, entry.bytes, device_of(entry)};
+}
+
+bool Claims::has_content(const Entry& entry) const {
+  return model_.file.model().storages[entry.storage].content != no_index;
 }
 
 StorageMemory& Claims::make(const Entry& entry) {

@@ -46,7 +46,9 @@ class Claims {
   StorageMemory* find_proven(const Entry& entry, Here& here);
   StorageMemory& make(const Entry& entry);
   [[nodiscard]] bool serves(const StorageMemory& memory) const;
+  /// Of what has content: there is nothing to prove of zeros.
   [[nodiscard]] ProvenKey proven_key(const Entry& entry) const;
+  [[nodiscard]] bool has_content(const Entry& entry) const;
   [[nodiscard]] int device_of(const Entry& entry) const;
   BlockPtr new_block(int device) const;
   static bool is_its_own(const Error& error);

@@ -72,6 +72,16 @@ TEST(CudaLoader, FilesShareOnlyWhatWasProven) {
   EXPECT_EQ(must(three.load(chunks)).find("shared")->data, proven.find("shared")->data);
 }
 
+TEST(CudaLoader, FilesNeverShareZeros) {
+  Bench bench;
+  const Buffer file = two_methods();
+  LoadRequest content;
+  content.check = Check::content;
+  const auto one = must(bench.open(file).load(content)), two = must(bench.open(file).load(content));
+  EXPECT_EQ(one.find("shared")->data, two.find("shared")->data);
+  EXPECT_NE(one.find("zeros")->data, two.find("zeros")->data);
+}
+
 TEST(CudaLoader, AFailureLeavesNothingBehind) {
   for (const std::string call : {"allocate", "copy", "set_zero"})
     for (int number = 0; number < 3; ++number) {
