@@ -175,7 +175,7 @@ void add_cold_loads() {
   add("cold/gds", 1, report_gds);
   add_cold({.shape = "large", .lasting = Lasting::cache, .method = "eighth"},
            {"plain_threads", "plain_ring", "direct", "buffered", "automatic", "gds"});
-  add_cold({.shape = "large", .compressed = true, .lasting = Lasting::cache, .method = "half"},
+  add_cold({.shape = "large", .compressed = true, .lasting = Lasting::cache, .method = "eighth"},
            {"plain_threads", "plain_ring", "direct", "buffered", "automatic"});
   add_cold({.shape = "small", .lasting = Lasting::cache, .runs = 3}, {"plain_threads", "direct"});
 }

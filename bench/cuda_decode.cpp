@@ -134,7 +134,7 @@ class Slot {
   /// Waits for its batch, and throws if a chunk of it is not what it should be.
   void finish() {
     cuda_check(cudaStreamSynchronize(stream_), "decoding");
-    const auto statuses = cuda::gpu::Decoder::statuses(workspace_, std::exchange(jobs_, 0));
+    const auto statuses = cuda::gpu::statuses(workspace_, std::exchange(jobs_, 0));
     need_that(std::ranges::all_of(statuses, [](auto s) { return s == cuda::gpu::ChunkStatus::ok; }),
               "a chunk was not decoded");
   }

@@ -17,6 +17,9 @@ constexpr std::uint64_t mebi = std::uint64_t{1} << 20;
 // that follows another one's end so closely has rows of its own.
 void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
 
+// Bytes that nobody checks or decodes are no work for the GPU.
+bool gpu_has_work(const LoadCase& load) { return load.compressed || load.check != cuda::Check::none; }
+
 // The time of each run is that of a load into memory that is new; dropping it is not in it.
 void time_loads(benchmark::State& state, const LoadCase& load) {
   need_gpu();
@@ -34,6 +37,8 @@ void time_loads(benchmark::State& state, const LoadCase& load) {
     times.add(state, loaded.seconds);
     report = loaded.weights.report();
     need_that(report.reused_storages == 0, "the load found storages that should be gone");
+    need_that(report.engine == load.engine || !gpu_has_work(load), "the load was not done by what was asked");
+    need_that(report.fallback_chunks == 0, "the GPU's decoder did not take what the writer wrote");
     const auto counters = loader.cache().counters();
     state.counters["pinned_MiB"] = static_cast<double>(counters.pinned_bytes) / MiB;
     state.counters["arena_MiB"] = static_cast<double>(counters.arena_bytes) / MiB;
@@ -71,9 +76,25 @@ void add_buffers(std::uint64_t pinned, const std::vector<std::uint64_t>& sizes) 
 void add_threads(LoadCase load) {
   for (const unsigned threads : {4U, 8U, 12U, 16U}) {
     load.options.threads = threads;
-    load.more = "/threads:" + std::to_string(threads);
-    add_load(load);
+    auto one = load;
+    one.more += "/threads:" + std::to_string(threads);
+    add_load(one);
   }
+}
+
+LoadCase by_host(LoadCase load) {
+  load.engine = cuda::Engine::host;
+  load.more = "/engine:host" + load.more;
+  return load;
+}
+
+// Decoded and checked by the processor's cores.
+void add_host() {
+  for (const bool compressed : {false, true})
+    for (const auto check : {cuda::Check::chunks, cuda::Check::content})
+      add_load(by_host({.shape = "large", .compressed = compressed, .check = check}));
+  add_load(by_host({.shape = "small"}));
+  add_load(by_host({.shape = "small", .compressed = true}));
 }
 
 void add_at_once() {
@@ -114,6 +135,11 @@ std::string_view name_of(cuda::ReadPath path) {
   return names[static_cast<unsigned>(path)];
 }
 
+std::string_view name_of(cuda::Engine engine) {
+  constexpr std::string_view names[] = {"gpu", "host"};
+  return names[static_cast<unsigned>(engine)];
+}
+
 std::string LoadCase::name() const {
   return "load/" + shape + (compressed ? "/compressed" : "/raw") + "/check:" + std::string(name_of(check)) +
          "/" + std::string(name_of(lasting)) + (method.empty() ? "" : "/method:" + method) + more;
@@ -124,6 +150,7 @@ cuda::LoadRequest request_of(const LoadCase& load, const Model& model) {
   request.methods = method_list(model, load.method);
   request.check = load.check;
   request.path = load.path;
+  request.engine = load.engine;
   return request;
 }
 
@@ -148,7 +175,11 @@ void report_load(benchmark::State& state, const cuda::LoadReport& report) {
   state.counters["storages"] = static_cast<double>(report.storages);
   state.counters["loaded_GB"] = static_cast<double>(report.loaded_bytes) / 1e9;
   state.counters["stored_GB"] = static_cast<double>(report.stored_bytes) / 1e9;
+  state.counters["gpu_chunks"] = static_cast<double>(report.gpu_chunks);
+  state.counters["fallback_chunks"] = static_cast<double>(report.fallback_chunks);
+  state.counters["scratch_MiB"] = static_cast<double>(report.scratch_bytes) / MiB;
   std::string label(name_of(report.path));
+  label += "; " + std::string(name_of(report.engine));
   for (const auto& note : report.notes) label += "; " + note;
   state.SetLabel(label);
 }
@@ -161,9 +192,10 @@ void add_loads() {
   add_buffers(64, {8});
   add_buffers(128, {4, 32});
   add_threads(large_raw());
-  add_threads({.shape = "large", .compressed = true});
+  add_threads(by_host({.shape = "large", .compressed = true}));
   add_paths();
   add_at_once();
+  add_host();
   for (const auto* shape : {"small", "moe", "two"})
     for (const bool compressed : {false, true}) {
       add_checks(shape, compressed, {Lasting::model});

@@ -16,11 +16,13 @@ enum class Lasting { nothing, cache, model };
 std::string_view name_of(Lasting lasting);
 std::string_view name_of(cuda::Check check);
 std::string_view name_of(cuda::ReadPath path);
+std::string_view name_of(cuda::Engine engine);
 
 struct LoadCase {
   std::string shape;
   bool compressed = false;
   cuda::Check check = cuda::Check::chunks;
+  cuda::Engine engine = cuda::Engine::gpu;
   cuda::ReadPath path = cuda::ReadPath::automatic;
   Lasting lasting = Lasting::model;
   std::string method = {};  ///< empty: every tensor

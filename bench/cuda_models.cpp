@@ -113,11 +113,10 @@ std::string layer_name(std::uint64_t layer, const std::string& rest) {
   return "layers." + std::to_string(layer) + "." + rest;
 }
 
-// Compression is not faster for more of the same, so that file is a quarter.
-void make_large(ModelMaker& model, bool compressed) {
+void make_large(ModelMaker& model) {
   constexpr std::uint64_t columns = 8192;
   const auto rows = scaled(std::uint64_t{256} << 20, columns * 2) / (columns * 2);
-  const std::uint64_t count = compressed ? 16 : 64;
+  constexpr std::uint64_t count = 64;
   const auto forward = model.method("forward"), half = model.method("half"),
              quarter = model.method("quarter"), eighth = model.method("eighth");
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -172,8 +171,8 @@ void make_two(ModelMaker& model) {
   }
 }
 
-void fill(ModelMaker& model, const std::string& shape, bool compressed) {
-  if (shape == "large") return make_large(model, compressed);
+void fill(ModelMaker& model, const std::string& shape) {
+  if (shape == "large") return make_large(model);
   if (shape == "small") return make_small(model);
   if (shape == "moe") return make_moe(model);
   make_two(model);
@@ -182,7 +181,7 @@ void fill(ModelMaker& model, const std::string& shape, bool compressed) {
 void make_model(const Weights16& weights, const std::string& shape, bool compressed) {
   const Stopwatch watch;
   ModelMaker model(weights);
-  fill(model, shape, compressed);
+  fill(model, shape);
   const auto path = model_path(shape, compressed);
   const auto report = model.write(path, compressed);
   std::fprintf(stderr, "made %s: %.2f GB from %.2f GB in %.1f s\n", path.c_str(),

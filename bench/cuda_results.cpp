@@ -107,6 +107,7 @@ void compare_load(benchmark::State& state, const LoadCase& load) {
 }
 
 void add_comparison(LoadCase load) {
+  if (load.engine == cuda::Engine::host) load.more += "/engine:host";
   if (load.path != cuda::ReadPath::automatic) load.more += "/path:" + std::string(name_of(load.path));
   add("results/" + load.name(), 1, [load](benchmark::State& state) { compare_load(state, load); });
 }
@@ -115,7 +116,9 @@ void add_comparison(LoadCase load) {
 
 void add_results() {
   for (const auto& shape : shapes())
-    for (const bool compressed : {false, true}) add_comparison({.shape = shape, .compressed = compressed});
+    for (const bool compressed : {false, true})
+      for (const auto engine : {cuda::Engine::gpu, cuda::Engine::host})
+        add_comparison({.shape = shape, .compressed = compressed, .engine = engine});
   for (const auto path : {cuda::ReadPath::mapped, cuda::ReadPath::buffered, cuda::ReadPath::direct})
     for (const bool compressed : {false, true})
       add_comparison({.shape = "two", .compressed = compressed, .path = path});

@@ -17,7 +17,7 @@ here=$(dirname "$(realpath "$0")")
 python=${PYTHON:-python3}
 export PTD_BENCH_DIR=${PTD_BENCH_DIR:-/tmp/ptd-bench}
 readonly deadline=$((SECONDS + ${PTD_RUN_SECONDS:-520})) bench=$binaries/ptd_cuda_bench models=$PTD_BENCH_DIR
-readonly peers_method=${PTD_PEERS_METHOD:-half}  # of the large model: 8 GiB, or quarter: 4
+readonly peers_method=${PTD_PEERS_METHOD:-quarter}  # of the large model: 4 GiB, or half: 8
 
 # limited SECONDS COMMAND...: with its output in the log, and no longer than is left of the whole.
 limited() {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "cuda/transfer.hpp"
+#include "cuda/gpu_work.hpp"
+#include "cuda/host_work.hpp"
 #include "file/ordered.hpp"
 
 namespace ptd::cuda {
@@ -27,24 +28,122 @@ unsigned useful_threads(const CacheOptions& options) {
   return static_cast<unsigned>(std::min<std::uint64_t>(file::thread_count(options.threads), most));
 }
 
+/// Errors that say nothing about the file: to read it again would not help.
+bool is_final(ErrorCode code) {
+  return code == ErrorCode::cancelled || code == ErrorCode::no_memory || code == ErrorCode::device;
+}
+
+class Bringing {
+ public:
+  Bringing(WeightCache::Inner& cache, const Reader& file, FileScope& scope, const DevicePtr& device,
+           const BringOptions& options, LoadReport& report)
+      : cache_(cache),
+        file_(file),
+        scope_(scope),
+        device_(device),
+        options_(options),
+        report_(report),
+        sizes_{cache.pool.buffer_bytes(), part_bytes(cache.options)} {}
+
+  Result<void> run(std::span<const Wanted> wanted) {
+    const auto feed = choose_feed(file_, scope_.tables, wanted, options_.path);
+    report_.path = feed.path;
+    for (const auto& note : feed.notes) report_.notes.push_back(note);
+    auto work = make_gpu_work(*feed.source, wanted);
+    return work ? by_gpu(*feed.source, wanted, std::move(work))
+                : by_host(*feed.source, wanted, options_.progress);
+  }
+
+ private:
+  /// Null if the host is to do it, or has to.
+  std::unique_ptr<GpuWork> make_gpu_work(const ByteSource& source, std::span<const Wanted> wanted) {
+    if (options_.engine == Engine::host) return nullptr;
+    const auto work =
+        first_group(file_, wanted, sizes_.buffer_bytes, cache_.largest, scope_.layout.has_coded);
+    const bool has_work = work.coded_bytes > 0 || (work.chunks > 0 && options_.check != Check::none);
+    if (!has_work) return nullptr;
+    auto made = GpuWork::make(file_, scope_.tables, source, wanted, device_, cache_.lanes,
+                              {options_.check, sizes_, work, options_.allocator, options_.most_scratch});
+    if (made) return std::move(*made);
+    report_.notes.push_back(made.error().message + ", so chunks are decoded and checked on the host");
+    return nullptr;
+  }
+
+  Result<void> by_gpu(const ByteSource& source, std::span<const Wanted> wanted,
+                      std::unique_ptr<GpuWork> work) {
+    auto done = transfer(*work, source, wanted, options_.progress);
+    // The host has the last word on what is wrong with a file, and where it is wrong first.
+    if (!done && !is_final(done.error().code)) {
+      PTD_TRY(again_by_host(wanted, std::move(work)));
+      report_.notes.push_back("by the GPU the load failed (" + done.error().message +
+                              "), so the host did it");
+      return {};
+    }
+    PTD_TRY(done);
+    report_.engine = Engine::gpu;
+    report_.gpu_chunks += work->done_chunks();
+    report_.fallback_chunks += work->left_chunks();
+    report_.scratch_bytes = std::max(report_.scratch_bytes, work->scratch_bytes());
+    report_.zero_bytes += work->zero_bytes();
+    report_.loaded_bytes -= work->again_bytes();
+    const auto left = work->left();
+    return left.empty() ? Result<void>() : again_by_host(left, std::move(work));
+  }
+
+  /// What is left of the load. The work gives back what it holds first.
+  Result<void> again_by_host(std::span<const Wanted> wanted, std::unique_ptr<GpuWork> work) {
+    work.reset();
+    const auto feed = choose_feed(file_, scope_.tables, wanted, ReadPath::buffered);
+    Progress progress;
+    if (options_.progress)
+      progress = [this](std::uint64_t, std::uint64_t total) { return options_.progress(total, total); };
+    return by_host(*feed.source, wanted, progress);
+  }
+
+  Result<void> by_host(const ByteSource& source, std::span<const Wanted> wanted, const Progress& progress) {
+    HostWork work(file_, scope_.tables, wanted, *device_, options_.check, sizes_);
+    PTD_TRY(transfer(work, source, wanted, progress));
+    report_.zero_bytes += work.zero_bytes();
+    return {};
+  }
+
+  Result<void> transfer(BatchWork& work, const ByteSource& source, std::span<const Wanted> wanted,
+                        const Progress& progress) {
+    const auto bytes = progress ? content_bytes(file_, wanted) : 0;
+    PTD_LET(done, run_transfer(work, source, cache_.pool, {threads_for(wanted), bytes, progress}));
+    report_.loaded_bytes += done.copied_bytes;
+    report_.stored_bytes += done.stored_bytes;
+    report_.copies += done.copies;
+    return {};
+  }
+
+  /// One for each part, as far as there are so many.
+  [[nodiscard]] unsigned threads_for(std::span<const Wanted> wanted) const {
+    const auto most = useful_threads(cache_.options);
+    if (wanted.size() >= most) return most;
+    const auto parts = content_bytes(file_, wanted) / sizes_.part_bytes + wanted.size();
+    return static_cast<unsigned>(std::min<std::uint64_t>(most, parts));
+  }
+
+  WeightCache::Inner& cache_;
+  const Reader& file_;
+  FileScope& scope_;
+  const DevicePtr& device_;
+  const BringOptions& options_;
+  LoadReport& report_;
+  const Planner::Sizes sizes_;
+};
+
 }  // namespace
 
-Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope, Device& device,
-                      const std::vector<Wanted>& wanted, const BringOptions& options, LoadReport& report) {
+Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope,
+                      const DevicePtr& device, const std::vector<Wanted>& wanted, const BringOptions& options,
+                      LoadReport& report) {
   if (wanted.empty()) return MarkPtr();
-  const auto feed = choose_feed(file, scope.tables, wanted, options.path);
-  const TransferOptions how{options.check, useful_threads(cache.options), part_bytes(cache.options),
-                            options.progress};
-  PTD_LET(done, run_transfer(file, scope.tables, feed, wanted, device, cache.pool, how));
-  report.loaded_bytes += done.copied_bytes;
-  report.stored_bytes += done.stored_bytes;
-  report.copies += done.copies;
-  report.zero_bytes += done.zero_bytes;
-  report.path = feed.path;
-  for (const auto& note : feed.notes) report.notes.push_back(note);
+  PTD_TRY(Bringing(cache, file, scope, device, options, report).run(wanted));
   if (cache.pool.counts().pageable_bytes > 0)
     report.notes.emplace_back("memory to copy from could not be page-locked, so copies are slow");
-  return device.mark();
+  return device->mark();
 }
 
 }  // namespace ptd::cuda

@@ -61,7 +61,7 @@ LoadedModel WeightCache::open(Reader reader) const {
 
 CacheCounters WeightCache::counters() const {
   auto counters = inner_->ledger->counters();
-  counters.pinned_bytes = inner_->pool.counts().pinned_bytes;  // buffers are kept, so this is the most, too
+  counters.pinned_bytes = inner_->pool.counts().pinned_bytes + inner_->lanes.pinned_bytes();
   return counters;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cuda/cuda_api.hpp"
 #include "cuda/device.hpp"
+#include "cuda/gpu/decoder.hpp"
 
 namespace ptd::cuda {
 namespace {
@@ -28,6 +29,7 @@ class Context {
   Context& operator=(const Context&) = delete;
   ~Context() {
     if (context == nullptr) return;
+    decoder_.reset();
     if (stream != nullptr) {
       const CurrentContext current(*api, context);
       api->cuStreamDestroy(stream);
@@ -43,6 +45,16 @@ class Context {
     return api->check(call(), doing);
   }
 
+  /// Whoever asks first loads the kernels. Valid as long as the context.
+  Result<const gpu::Decoder*> decoder() const {
+    const std::lock_guard lock(mutex_);
+    if (!decoder_) {
+      PTD_LET(made, gpu::Decoder::create(api, context));
+      decoder_ = made;
+    }
+    return decoder_.get();
+  }
+
   const CudaApiPtr api;
   const int ordinal;
   CUcontext context = nullptr;
@@ -51,18 +63,20 @@ class Context {
  private:
   Context(CudaApiPtr with, int of) : api(std::move(with)), ordinal(of) {}
   CUdevice device_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const gpu::Decoder> decoder_;
 };
 
 using ContextPtr = std::shared_ptr<const Context>;
 
 class CudaMark final : public Mark {
  public:
-  static Result<MarkPtr> make(ContextPtr context) {
+  static Result<MarkPtr> make(ContextPtr context, CUstream stream) {
     auto mark = std::make_shared<CudaMark>(std::move(context));
     const auto& cuda = *mark->context_->api;
     PTD_TRY(mark->context_->call("marking a point in a stream", [&] {
       const auto made = cuda.cuEventCreate(&mark->event_, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
-      return made == CUDA_SUCCESS ? cuda.cuEventRecord(mark->event_, mark->context_->stream) : made;
+      return made == CUDA_SUCCESS ? cuda.cuEventRecord(mark->event_, stream) : made;
     }));
     return mark;
   }
@@ -97,6 +111,55 @@ class CudaMark final : public Mark {
 
 CUdeviceptr address_of(const void* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
+class CudaLane final : public Lane {
+ public:
+  static Result<LanePtr> make(ContextPtr context) {
+    PTD_LET(decoder, context->decoder());
+    auto lane = std::make_unique<CudaLane>(std::move(context), *decoder);
+    PTD_TRY(lane->context_->call("making a stream", [&] {
+      return lane->cuda_.cuStreamCreate(&lane->stream_, CU_STREAM_NON_BLOCKING);
+    }));
+    return lane;
+  }
+
+  CudaLane(ContextPtr context, const gpu::Decoder& decoder)
+      : context_(std::move(context)), cuda_(*context_->api), decoder_(decoder) {}
+  CudaLane(const CudaLane&) = delete;
+  CudaLane& operator=(const CudaLane&) = delete;
+  ~CudaLane() override {
+    const CurrentContext current(cuda_, context_->context);
+    if (stream_ != nullptr) cuda_.cuStreamDestroy(stream_);
+  }
+
+  [[nodiscard]] Result<void> copy(void* device, const void* host, std::uint64_t bytes) override {
+    return context_->call("copying to the GPU",
+                          [&] { return cuda_.cuMemcpyHtoDAsync(address_of(device), host, bytes, stream_); });
+  }
+
+  [[nodiscard]] Result<void> fetch(void* host, const void* device, std::uint64_t bytes) override {
+    return context_->call("copying from the GPU",
+                          [&] { return cuda_.cuMemcpyDtoHAsync(host, address_of(device), bytes, stream_); });
+  }
+
+  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
+                                    const gpu::Workspace& workspace) override {
+    return decoder_.enqueue(stream_, jobs, workspace);
+  }
+
+  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
+                                         const gpu::Workspace& workspace) override {
+    return decoder_.enqueue_leaves(stream_, runs, workspace);
+  }
+
+  [[nodiscard]] Result<MarkPtr> mark() override { return CudaMark::make(context_, stream_); }
+
+ private:
+  ContextPtr context_;
+  const CudaApi& cuda_;
+  const gpu::Decoder& decoder_;  ///< the context's
+  CUstream stream_ = nullptr;
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(ContextPtr context) : context_(std::move(context)), cuda_(*context_->api) {}
@@ -130,7 +193,9 @@ class CudaDevice final : public Device {
     });
   }
 
-  [[nodiscard]] Result<MarkPtr> mark() override { return CudaMark::make(context_); }
+  [[nodiscard]] Result<MarkPtr> mark() override { return CudaMark::make(context_, context_->stream); }
+
+  [[nodiscard]] Result<LanePtr> make_lane() override { return CudaLane::make(context_); }
 
   [[nodiscard]] bool owns(const void* memory, std::uint64_t bytes) const override {
     const CurrentContext current(cuda_, context_->context);

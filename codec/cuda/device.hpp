@@ -7,6 +7,8 @@
 #include <memory>
 #include <ptd/cuda.hpp>
 
+#include "cuda/gpu/workspace.hpp"
+
 namespace ptd::cuda {
 
 /// A point in the work that was enqueued on a device.
@@ -23,6 +25,24 @@ class Mark {
 
 using MarkPtr = std::shared_ptr<const Mark>;
 
+/// A queue of a device, for chunks to be decoded and checked there beside what other queues do. Thread-safe.
+/// These enqueue: memory of the host must stay as it is until a later mark is reached.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  [[nodiscard]] virtual Result<void> copy(void* device, const void* host, std::uint64_t bytes) = 0;
+  /// Copies back.
+  [[nodiscard]] virtual Result<void> fetch(void* host, const void* device, std::uint64_t bytes) = 0;
+  /// Decodes and checks chunks; gpu::statuses tells what became of them. Errors: `argument`, `device`.
+  [[nodiscard]] virtual Result<void> decode(std::span<const gpu::ChunkJob> jobs,
+                                            const gpu::Workspace& workspace) = 0;
+  [[nodiscard]] virtual Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
+                                                 const gpu::Workspace& workspace) = 0;
+  [[nodiscard]] virtual Result<MarkPtr> mark() = 0;
+};
+
+using LanePtr = std::unique_ptr<Lane>;
+
 /// One GPU, with a queue of its own for what the loader does. Thread-safe. No call changes what is current.
 class Device {
  public:
@@ -37,6 +57,9 @@ class Device {
   [[nodiscard]] virtual Result<void> copy(void* device, const void* host, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual Result<void> set_zero(void* device, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual Result<MarkPtr> mark() = 0;
+
+  /// Error `device` if chunks cannot be decoded there.
+  [[nodiscard]] virtual Result<LanePtr> make_lane() = 0;
 
   /// True if the address is memory of this device that has so many bytes from there on.
   [[nodiscard]] virtual bool owns(const void* memory, std::uint64_t bytes) const = 0;

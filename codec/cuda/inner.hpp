@@ -11,6 +11,7 @@
 #include "cuda/device.hpp"
 #include "cuda/feed.hpp"
 #include "cuda/index.hpp"
+#include "cuda/lane_pool.hpp"
 #include "cuda/memory.hpp"
 #include "cuda/pinned_pool.hpp"
 
@@ -22,11 +23,24 @@ struct WeightCache::Inner {
   LedgerPtr ledger = std::make_shared<Ledger>();
   StorageIndex index;
   PinnedPool pool;
+  LanePool lanes;
+  GroupSize largest = largest_group;  ///< that a GPU decodes at once; tests have small ones
 
   Inner(const CacheOptions& with, DriverPtr on)
       : options(with),
         driver(std::move(on)),
-        pool(driver, with.buffer_bytes, with.pinned_bytes / with.buffer_bytes) {}
+        pool(driver, with.buffer_bytes, buffers(with)),
+        lanes(driver, lane_sets(with)) {}
+
+ private:
+  /// One for each 32 MiB of page-locked memory, of which they have a part: loads that run at once do so on
+  /// one link, so that more make nothing faster.
+  static std::size_t lane_sets(const CacheOptions& options) {
+    return std::clamp<std::size_t>(options.pinned_bytes >> 25, 1, 4);
+  }
+  static std::uint64_t buffers(const CacheOptions& options) {
+    return (options.pinned_bytes - lane_sets(options) * LanePool::set_bytes()) / options.buffer_bytes;
+  }
 };
 
 using CachePtr = std::shared_ptr<WeightCache::Inner>;

@@ -92,6 +92,8 @@ Layout lay_out(const Reader& file) {
   order_by_file(file, layout);
   number_groups(file.model(), layout);
   find_twins(file.model(), layout);
+  layout.has_coded = std::ranges::any_of(file.layout().segments,
+                                         [](const auto& segment) { return is_coded(segment.encoding); });
   layout.entry_of_tensor.reserve(file.model().tensors.size());
   for (const auto& tensor : file.model().tensors)
     layout.entry_of_tensor.push_back(layout.entry_of_storage[tensor.storage]);

@@ -31,6 +31,7 @@ struct Layout {
   std::vector<std::uint32_t> entry_of_tensor;
   std::uint32_t groups = 0;
   bool has_external = false;  ///< true if any storage's bytes come from whoever loads
+  bool has_coded = false;     ///< true if any segment is
 };
 
 /// O(n log n) in the storages, O(1) in their bytes.

@@ -196,8 +196,10 @@ class Load {
   }
 
   Result<MarkPtr> bring_wanted() {
-    const BringOptions options{request_.check, request_.path, request_.progress};
-    return bring(cache_, shared_.file, *shared_.scope, *device_, wanted_, options, out_->report);
+    const auto allocated = std::min(out_->report.allocated_bytes, request_.max_bytes);
+    const BringOptions options{request_.check,    request_.engine,    request_.path,
+                               request_.progress, request_.allocator, request_.max_bytes - allocated};
+    return bring(cache_, shared_.file, *shared_.scope, device_, wanted_, options, out_->report);
   }
 
   Result<void> make_room(const std::vector<BlockPtr>& blocks) {

@@ -42,10 +42,11 @@ Result<ArenaPtr> Arena::make(const DevicePtr& device, std::uint64_t bytes, const
       return Failure(std::move(good.error()));
     }
   }
-  ledger->change([&](CacheCounters& now) {
-    ++now.arenas;
-    now.arena_bytes += bytes;
-  });
+  if (ledger)
+    ledger->change([&](CacheCounters& now) {
+      ++now.arenas;
+      now.arena_bytes += bytes;
+    });
   return ArenaPtr(new Arena(static_cast<std::byte*>(memory), bytes, std::move(release), std::move(ledger)));
 }
 

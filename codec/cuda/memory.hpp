@@ -19,7 +19,8 @@ namespace ptd::cuda {
 class Arena {
  public:
   /// From the allocator, or the device's own memory. Errors: `no_memory`, naming the bytes; `argument` if an
-  /// allocator gives memory that is not aligned to 256 bytes or not the device's.
+  /// allocator gives memory that is not aligned to 256 bytes or not the device's. The ledger counts it; null:
+  /// it holds no weights.
   static Result<std::shared_ptr<Arena>> make(const DevicePtr& device, std::uint64_t bytes,
                                              const Allocator* allocator, LedgerPtr ledger);
   /// In host memory.
@@ -42,7 +43,7 @@ class Arena {
   std::byte* base_;
   std::uint64_t bytes_;
   Release release_;
-  LedgerPtr ledger_;  ///< null in host memory
+  LedgerPtr ledger_;  ///< null: it is not counted
   MarkPtr mark_;
 };
 

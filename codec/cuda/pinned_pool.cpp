@@ -2,26 +2,15 @@
 #include "cuda/pinned_pool.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
-#include <thread>
 #include <utility>
+
+#include "cuda/patience.hpp"
 
 namespace ptd::cuda {
 namespace {
 
 constexpr std::align_val_t page{4096};
-
-/// Looks again and again for about as long as a few buffers take to be copied: to sleep and be woken takes as
-/// long as to copy one.
-bool is_reached_soon(const Mark& mark) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
-  while (!mark.is_reached()) {
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 std::byte* allocate_pageable(std::uint64_t bytes) noexcept {
   return static_cast<std::byte*>(::operator new(bytes, page, std::nothrow));
@@ -102,7 +91,7 @@ Result<void> PinnedPool::watch_oldest(std::unique_lock<std::mutex>& lock) {
   is_watched_ = true;
   const auto mark = in_flight_.front().mark;
   lock.unlock();
-  auto outcome = is_reached_soon(*mark) ? Result<void>() : mark->wait();
+  auto outcome = wait_actively(*mark);
   lock.lock();
   is_watched_ = false;
   ready_.push_back(in_flight_.front().bytes);

@@ -22,7 +22,7 @@ Result<void> reset_on_host(const Reader& file, const Here& storages) {
   return {};
 }
 
-Result<void> reset_on_device(State::Inner& state, Device& device, const Here& storages) {
+Result<void> reset_on_device(State::Inner& state, const DevicePtr& device, const Here& storages) {
   std::vector<Wanted> wanted;
   for (const auto& [storage, memory] : storages) wanted.push_back({storage, memory->data, false});
   LoadReport report;
@@ -38,7 +38,7 @@ Result<void> reset_all(State::Inner& state) {
       continue;
     }
     PTD_LET(device, state.cache->driver->device(ordinal));
-    PTD_TRY(reset_on_device(state, *device, storages));
+    PTD_TRY(reset_on_device(state, device, storages));
   }
   return {};
 }

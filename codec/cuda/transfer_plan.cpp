@@ -14,57 +14,180 @@ namespace {
 // do.
 constexpr std::uint64_t largest_blank = std::uint64_t{64} << 10;
 
+// Raw bytes, in parts, that the stored bytes of one part may become.
+constexpr std::uint64_t most_parts = 4;
+
 std::uint64_t content_size(const Model& model, std::uint32_t storage) {
   const auto content = model.storages[storage].content;
   return content == no_index ? 0 : model.contents[content].size;
 }
 
+std::uint64_t end_of(const Model& model, const Wanted& wanted) {
+  return wanted.is_whole() ? content_size(model, wanted.storage) : wanted.begin + wanted.bytes;
+}
+
+bool fits(const GroupSize& size, const GroupSize& most) {
+  return size.stored_bytes <= most.stored_bytes && size.coded_bytes <= most.coded_bytes &&
+         size.raw_bytes <= most.raw_bytes && size.chunks <= most.chunks;
+}
+
+GroupSize sum(const GroupSize& a, const GroupSize& b) {
+  return {a.stored_bytes + b.stored_bytes, a.coded_bytes + b.coded_bytes, a.raw_bytes + b.raw_bytes,
+          a.chunks + b.chunks};
+}
+
+GroupSize smaller(const GroupSize& a, const GroupSize& b) {
+  return {std::min(a.stored_bytes, b.stored_bytes), std::min(a.coded_bytes, b.coded_bytes),
+          std::min(a.raw_bytes, b.raw_bytes), std::min(a.chunks, b.chunks)};
+}
+
+GroupSize size_of(const Fill& fill) {
+  return {fill.stored_bytes, fill.is_stored() ? fill.bytes : 0, fill.bytes, fill.chunks};
+}
+
+GroupSize size_of(const Segment& segment, std::uint64_t raw) {
+  const bool is_stored = is_coded(segment.encoding);
+  return {is_stored ? segment.stored_size : 0, is_stored ? raw : 0, raw, segment.chunks};
+}
+
 }  // namespace
 
-std::unique_ptr<Batch> Planner::next() {
-  batch_ = std::make_unique<Batch>();
+Result<BatchPtr> Planner::next() {
+  batch_ = std::make_shared<Batch>();
   used_ = first_fill_ = task_bytes_ = 0;
+  if (std::exchange(group_is_full_, false)) {
+    ++group_;
+    group_size_ = {};
+  }
+  batch_->group = group_;
   for (; at_ < wanted_.size(); ++at_) {
     if (!std::exchange(has_begun_, true)) begin();
-    if (!add_content()) break;
-    add_tail();
+    PTD_LET(is_complete, add_content());
+    if (!is_complete) break;
+    if (current_.way != Way::left && wanted_[at_].is_whole()) add_tail();
     has_begun_ = false;
   }
   close_task();
-  return batch_->tasks.empty() ? nullptr : std::move(batch_);
+  if (!batch_->tasks.empty()) return BatchPtr(std::move(batch_));
+  // A group may be full before a batch has begun.
+  return group_is_full_ ? next() : BatchPtr();
 }
 
 void Planner::begin() {
   const auto& model = file_.model();
-  const auto storage = wanted_[at_].storage;
-  current_ = {.size = content_size(model, storage), .may_fill_gap = at_ == 0 || wanted_[at_ - 1].is_padded};
-  if (current_.size > 0)
-    current_.part = part_of(file_.segment_of(model.storages[storage].content).chunk_bytes());
+  const auto& wanted = wanted_[at_];
+  current_ = {.end = end_of(model, wanted),
+              .done = wanted.begin,
+              .may_fill_gap = at_ == 0 || wanted_[at_ - 1].is_padded};
+  if (!current_.may_fill_gap || !wanted.is_whole()) ++raw_runs_;
+  if (current_.end > current_.done) {
+    current_.segment = &file_.segment_of(model.storages[wanted.storage].content);
+    current_.part = part_of(current_.segment->chunk_bytes());
+    current_.way = way_of(*current_.segment);
+  }
+  constexpr std::uint64_t stored_run = ~std::uint64_t{0};
+  current_.run = current_.way == Way::stored ? stored_run : raw_runs_;
+  if (current_.way != Way::left) return;
+  left_.push_back(static_cast<std::uint32_t>(at_));
+  current_.done = current_.end;
+}
+
+/// The device takes chunks that come in one buffer.
+Planner::Way Planner::way_of(const Segment& segment) const {
+  if (staging_ == nullptr) return Way::raw;
+  const bool is_stored = is_coded(segment.encoding);
+  if (!is_stored && !staging_->checks) return Way::raw;
+  if (segment.chunk_bytes() > sizes_.buffer_bytes || (is_stored && leaves_coded_)) return Way::left;
+  return is_stored ? Way::stored : Way::raw;
 }
 
 /// Whole chunks, as far as they fit into a part or at least a buffer.
 std::uint64_t Planner::part_of(std::uint64_t chunk) const {
-  if (chunk <= part_bytes_) return part_bytes_ / chunk * chunk;
-  return chunk <= buffer_bytes_ ? chunk : part_bytes_;
+  if (chunk <= sizes_.part_bytes) return sizes_.part_bytes / chunk * chunk;
+  return chunk <= sizes_.buffer_bytes ? chunk : sizes_.part_bytes;
 }
 
 /// False if the batch is full before the content's end.
-bool Planner::add_content() {
-  while (current_.done < current_.size) {
-    const auto bytes = std::min(current_.part, current_.size - current_.done);
-    if (!add_room(wanted_[at_].address + current_.done, bytes)) return false;
-    add_fill(bytes, used_ - bytes);
+Result<bool> Planner::add_content() {
+  bool has_room = true;
+  while (has_room && current_.done < current_.end) {
+    PTD_LET(added, add_next());
+    has_room = added;
   }
+  return has_room;
+}
+
+Result<bool> Planner::add_next() {
+  PTD_LET(fill, next_fill());
+  if (!add_to_group(fill)) return false;
+  if (!add_room(fill.device, fill.buffer_bytes())) return false;
+  fill.first_job = group_size_.chunks;
+  group_size_ = sum(group_size_, size_of(fill));
+  add(fill);
   return true;
 }
 
-void Planner::add_fill(std::uint64_t bytes, std::uint64_t in_buffer) {
-  if (task_bytes_ > 0 && task_bytes_ + bytes > part_bytes_) close_task();
-  const auto content = file_.model().storages[wanted_[at_].storage].content;
-  batch_->fills.push_back({content, static_cast<std::uint32_t>(at_), current_.done, bytes, in_buffer});
-  batch_->content_bytes += bytes;
+Result<Fill> Planner::next_fill() {
+  auto fill = current_.way == Way::stored ? next_stored() : Result<Fill>(next_raw());
+  if (!fill) return fill;
+  fill->content = current_.segment->content;
+  fill->wanted = static_cast<std::uint32_t>(at_);
+  fill->begin = current_.done;
+  return fill;
+}
+
+Fill Planner::next_raw() const {
+  Fill fill;
+  fill.bytes = std::min(current_.part, current_.end - current_.done);
+  fill.device = wanted_[at_].address + current_.done;
+  if (staging_ != nullptr && staging_->checks)
+    fill.chunks = wire::divide_up(fill.bytes, current_.segment->chunk_bytes());
+  return fill;
+}
+
+/// Chunks whose stored bytes make a part. What is small comes at once, so that its table need not be read
+/// before its turn.
+Result<Fill> Planner::next_stored() {
+  const auto& segment = *current_.segment;
+  Fill fill;
+  fill.device = staging_->places[group_ % staging_->places.size()] + group_size_.stored_bytes;
+  const auto size = file_.model().contents[segment.content].size;
+  const auto most_raw = most_parts * sizes_.part_bytes;
+  if (segment.stored_size <= sizes_.part_bytes && size <= most_raw && current_.end - current_.done == size) {
+    fill.bytes = size;
+    fill.stored_bytes = segment.stored_size;
+    fill.chunks = segment.chunks;
+    return fill;
+  }
+  PTD_LET(table, tables_->get(segment.content, *source_, segment, size));
+  const auto first = current_.done / segment.chunk_bytes();
+  const auto end = wire::divide_up(current_.end, segment.chunk_bytes());
+  fill.stored_begin = table->stored_begin(first);
+  auto last = first;
+  do ++last;
+  while (last < end && table->stored_begin(last + 1) - fill.stored_begin <= sizes_.part_bytes &&
+         table->raw_end(last) - current_.done <= most_raw);
+  fill.bytes = table->raw_end(last - 1) - current_.done;
+  fill.stored_bytes = table->stored_begin(last) - fill.stored_begin;
+  fill.chunks = last - first;
+  return fill;
+}
+
+/// False if the group is full without it.
+bool Planner::add_to_group(const Fill& fill) {
+  if (staging_ == nullptr) return true;
+  group_is_full_ = group_size_ != GroupSize{} && !fits(sum(group_size_, size_of(fill)), staging_->most);
+  return !group_is_full_;
+}
+
+void Planner::add(const Fill& fill) {
+  const auto bytes = fill.buffer_bytes();
+  if (task_bytes_ > 0 && task_bytes_ + bytes > sizes_.part_bytes) close_task();
+  batch_->fills.push_back(fill);
+  batch_->fills.back().in_buffer = used_ - bytes;
+  batch_->content_bytes += fill.bytes;
   task_bytes_ += bytes;
-  current_.done += bytes;
+  current_.done += fill.bytes;
 }
 
 void Planner::close_task() {
@@ -80,17 +203,18 @@ bool Planner::add_room(std::byte* address, std::uint64_t bytes) {
   if (!copies.empty()) {
     const auto gap = address - (copies.back().device + copies.back().bytes);
     const auto widest = current_.may_fill_gap ? static_cast<std::ptrdiff_t>(storage_alignment) : 1;
-    const bool is_near = gap >= 0 && gap < widest;
-    if (is_near && used_ + static_cast<std::uint64_t>(gap) + bytes <= buffer_bytes_) {
+    const bool is_near = last_run_ == current_.run && gap >= 0 && gap < widest;
+    if (is_near && used_ + static_cast<std::uint64_t>(gap) + bytes <= sizes_.buffer_bytes) {
       extend(static_cast<std::uint64_t>(gap));
       copies.back().bytes += bytes;
       used_ += bytes;
       return true;
     }
-    if (next_place() + bytes > buffer_bytes_) return false;
+    if (next_place() + bytes > sizes_.buffer_bytes) return false;
   }
   copies.push_back({next_place(), address, bytes});
   used_ = next_place() + bytes;
+  last_run_ = current_.run;
   return true;
 }
 
@@ -108,20 +232,21 @@ void Planner::extend(std::uint64_t bytes) {
 }
 
 void Planner::add_tail() {
-  const auto bytes = file_.model().storages[wanted_[at_].storage].size - current_.size;
+  const auto bytes = file_.model().storages[wanted_[at_].storage].size - current_.end;
   if (bytes == 0) return;
   zero_bytes_ += bytes;
-  auto* const address = wanted_[at_].address + current_.size;
-  if (bytes <= largest_blank && follows(address) && used_ + bytes <= buffer_bytes_)
+  auto* const address = wanted_[at_].address + current_.end;
+  if (bytes <= largest_blank && follows(address) && used_ + bytes <= sizes_.buffer_bytes)
     extend(bytes);
   else
     add_zeros(address, bytes);
 }
 
-/// True if the address is just where the last copy of the batch ends.
+/// True if the address is just where the last copy of the batch ends, and that is the storage's.
 bool Planner::follows(const std::byte* address) const {
   const auto& copies = batch_->copies;
-  return !copies.empty() && copies.back().device + copies.back().bytes == address;
+  return !copies.empty() && last_run_ == current_.run &&
+         copies.back().device + copies.back().bytes == address;
 }
 
 void Planner::add_zeros(std::byte* address, std::uint64_t bytes) {
@@ -137,8 +262,23 @@ void Planner::add_zeros(std::byte* address, std::uint64_t bytes) {
 
 std::uint64_t content_bytes(const Reader& file, std::span<const Wanted> wanted) {
   std::uint64_t bytes = 0;
-  for (const auto& one : wanted) bytes += content_size(file.model(), one.storage);
+  for (const auto& one : wanted) bytes += end_of(file.model(), one) - one.begin;
   return bytes;
+}
+
+GroupSize first_group(const Reader& file, std::span<const Wanted> wanted, std::uint64_t buffer_bytes,
+                      const GroupSize& most, bool has_coded) {
+  GroupSize size;
+  for (const auto& one : wanted) {
+    const auto raw = end_of(file.model(), one) - one.begin;
+    if (raw == 0) continue;
+    const auto& segment = file.segment_of(file.model().storages[one.storage].content);
+    if (segment.chunk_bytes() <= buffer_bytes) size = sum(size, size_of(segment, raw));
+    const bool is_coded_full =
+        !has_coded || (size.stored_bytes >= most.stored_bytes && size.coded_bytes >= most.coded_bytes);
+    if (is_coded_full && size.raw_bytes >= most.raw_bytes && size.chunks >= most.chunks) break;
+  }
+  return smaller(size, most);
 }
 
 }  // namespace ptd::cuda

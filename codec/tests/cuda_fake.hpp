@@ -17,6 +17,9 @@
 #include <thread>
 
 #include "cuda/device.hpp"
+#include "cuda/gpu/on_host.hpp"
+#include "segment/digest.hpp"
+#include "segment/planes.hpp"
 
 namespace ptd::cuda::fake {
 
@@ -125,10 +128,99 @@ class FakeMark final : public Mark {
   std::uint64_t number_;
 };
 
+/// What a lane's kernels do, on the host.
+class Kernels {
+ public:
+  /// Says of some chunks that they are outside the profile, by their number among all.
+  std::function<bool(std::uint64_t)> refuses;
+  std::atomic<std::uint64_t> chunks = 0;  ///< that were given
+
+  gpu::ChunkStatus run(const gpu::ChunkJob& job) {
+    if (const auto number = chunks++; refuses && refuses(number)) return gpu::ChunkStatus::outside_profile;
+    const auto raw = room(job.raw, job.raw_bytes), stored = room(job.stored, job.stored_bytes);
+    if (job.stored_bytes != job.raw_bytes) {
+      std::vector<std::byte> planes(job.raw_bytes);
+      const auto verdict = gpu::decode_on_host(stored, job.width, planes);
+      if (verdict != gpu::Verdict::ok) return static_cast<gpu::ChunkStatus>(verdict);
+      segment::merge_planes(planes, raw, job.width, job.rotated != 0);
+    } else if (job.stored != job.raw) {
+      std::memcpy(raw.data(), stored.data(), raw.size());
+    }
+    const bool is_good = job.checked == 0 || segment::xxh3(raw) == job.hash;
+    return is_good ? gpu::ChunkStatus::ok : gpu::ChunkStatus::wrong_hash;
+  }
+
+  static MutableBytes room(std::uint64_t address, std::uint64_t bytes) {
+    return {reinterpret_cast<std::byte*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
+  }
+};
+
+class FakeLane final : public Lane {
+ public:
+  FakeLane(Faults& faults, Kernels& kernels, std::chrono::microseconds delay)
+      : faults_(faults), kernels_(kernels), queue_(std::make_shared<Queue>(delay)) {}
+
+  [[nodiscard]] Result<void> copy(void* device, const void* host, std::uint64_t bytes) override {
+    PTD_TRY(faults_.check("copy", ErrorCode::device));
+    queue_->add([=] { std::memcpy(device, host, bytes); });
+    return {};
+  }
+
+  [[nodiscard]] Result<void> fetch(void* host, const void* device, std::uint64_t bytes) override {
+    PTD_TRY(faults_.check("fetch", ErrorCode::device));
+    queue_->add([=] { std::memcpy(host, device, bytes); });
+    return {};
+  }
+
+  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
+                                    const gpu::Workspace& workspace) override {
+    if (jobs.empty()) return {};
+    PTD_TRY(faults_.check("decode", ErrorCode::device));
+    PTD_TRY(gpu::check_batch(jobs, workspace));
+    queue_->add([this, workspace, copied = std::vector(jobs.begin(), jobs.end())] {
+      const auto room = workspace.host.subspan(gpu::WorkspaceParts(copied.size(), 0).statuses);
+      for (std::size_t i = 0; i < copied.size(); ++i) {
+        const auto status = kernels_.run(copied[i]);
+        std::memcpy(room.data() + i * sizeof status, &status, sizeof status);
+      }
+    });
+    return {};
+  }
+
+  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
+                                         const gpu::Workspace& workspace) override {
+    if (runs.empty()) return {};
+    PTD_TRY(faults_.check("hash", ErrorCode::device));
+    PTD_TRY(gpu::check_runs(runs, workspace));
+    queue_->add([copied = std::vector(runs.begin(), runs.end())] {
+      for (const auto& run : copied) {
+        const auto leaves = (run.size + segment::leaf_bytes - 1) / segment::leaf_bytes;
+        segment::hash_leaves(Kernels::room(run.bytes, run.size),
+                             Kernels::room(run.digests, leaves * sizeof(Digest)));
+      }
+    });
+    return {};
+  }
+
+  [[nodiscard]] Result<MarkPtr> mark() override {
+    PTD_TRY(faults_.check("mark", ErrorCode::device));
+    return std::make_shared<FakeMark>(queue_, queue_->added());
+  }
+
+ private:
+  Faults& faults_;
+  Kernels& kernels_;
+  std::shared_ptr<Queue> queue_;
+};
+
 class FakeDevice final : public Device {
  public:
   FakeDevice(int ordinal, std::uint64_t capacity, Faults& faults, std::chrono::microseconds delay)
-      : ordinal_(ordinal), capacity_(capacity), faults_(faults), queue_(std::make_shared<Queue>(delay)) {}
+      : ordinal_(ordinal),
+        capacity_(capacity),
+        faults_(faults),
+        delay_(delay),
+        queue_(std::make_shared<Queue>(delay)) {}
   ~FakeDevice() override {
     for (const auto& [base, bytes] : blocks_) ::operator delete(const_cast<std::byte*>(base), alignment);
   }
@@ -170,6 +262,11 @@ class FakeDevice final : public Device {
     return std::make_shared<FakeMark>(queue_, queue_->added());
   }
 
+  [[nodiscard]] Result<LanePtr> make_lane() override {
+    PTD_TRY(faults_.check("make_lane", ErrorCode::device));
+    return std::make_unique<FakeLane>(faults_, kernels, delay_);
+  }
+
   [[nodiscard]] bool owns(const void* memory, std::uint64_t bytes) const override {
     const std::lock_guard lock(mutex_);
     auto after = blocks_.upper_bound(static_cast<const std::byte*>(memory));
@@ -178,6 +275,8 @@ class FakeDevice final : public Device {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(memory) - base);
     return offset <= size && bytes <= size - offset;
   }
+
+  Kernels kernels;
 
   /// Bytes allocated now, by anybody.
   std::uint64_t used() {
@@ -190,6 +289,7 @@ class FakeDevice final : public Device {
   const int ordinal_;
   const std::uint64_t capacity_;
   Faults& faults_;
+  const std::chrono::microseconds delay_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, std::uint64_t> blocks_;
   std::uint64_t used_ = 0;

@@ -127,8 +127,8 @@ class Batch {
     Desk room(workspace_needs(jobs));
     must(Lab::get()->decoder().enqueue(Lab::get()->stream(), jobs, room.workspace));
     Lab::get()->wait();
-    const auto statuses = Decoder::statuses(room.workspace, jobs.size());
-    Decoded decoded{{statuses.begin(), statuses.end()}, {}};
+    const auto found = statuses(room.workspace, jobs.size());
+    Decoded decoded{{found.begin(), found.end()}, {}};
     const Buffer all = raw.read();
     std::size_t end = 0;
     for (const auto& job : jobs_) {
@@ -258,9 +258,9 @@ TEST_F(CudaGpuDecoder, HashesWhatIsInPlace) {
   Desk room(workspace_needs(jobs));
   must(Lab::get()->decoder().enqueue(Lab::get()->stream(), jobs, room.workspace));
   Lab::get()->wait();
-  const auto statuses = Decoder::statuses(room.workspace, jobs.size());
+  const auto found = statuses(room.workspace, jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i)
-    ASSERT_EQ(statuses[i], jobs[i].stored % 8 == 5 ? ChunkStatus::wrong_hash : ChunkStatus::ok)
+    ASSERT_EQ(found[i], jobs[i].stored % 8 == 5 ? ChunkStatus::wrong_hash : ChunkStatus::ok)
         << jobs[i].raw_bytes;
   EXPECT_EQ(there.read(), bytes);
 }

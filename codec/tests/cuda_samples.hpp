@@ -20,7 +20,7 @@ inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 struct Bench {
   explicit Bench(CacheOptions options = small(),
                  std::shared_ptr<FakeDriver> with = std::make_shared<FakeDriver>())
-      : driver(std::move(with)), cache(must(make_cache(options, driver))) {}
+      : driver(std::move(with)), inner(must(make_cache(options, driver))), cache(inner) {}
 
   static CacheOptions small() {
     CacheOptions options;
@@ -33,6 +33,7 @@ struct Bench {
   LoadedModel open(const Buffer& file) { return cache.open(opened(file)); }
 
   std::shared_ptr<FakeDriver> driver;
+  CachePtr inner;
   WeightCache cache;
 };
 

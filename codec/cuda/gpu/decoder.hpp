@@ -4,34 +4,10 @@
 // are in bytes, addresses the GPU's where they are numbers.
 #pragma once
 
-#include <ptd/bytes.hpp>
-
 #include "cuda/cuda_api.hpp"
-#include "cuda/gpu/jobs.hpp"
+#include "cuda/gpu/workspace.hpp"
 
 namespace ptd::cuda::gpu {
-
-/// Memory that one call of `enqueue` works in, and its caller owns. It is in use from the call on until the
-/// stream has passed it. One for each batch in flight.
-struct Workspace {
-  CUdeviceptr device = 0;  ///< at a multiple of 256
-  std::uint64_t device_bytes = 0;
-  MutableBytes host;  ///< page-locked, at a multiple of 8; else copies are slow, and wait
-};
-
-/// What a workspace must have.
-struct WorkspaceNeeds {
-  std::uint64_t device_bytes = 0;
-  std::uint64_t host_bytes = 0;
-};
-
-/// Enough for any batch of so many chunks with so many raw bytes in all: the raw bytes once again, and less
-/// than 256 bytes a chunk and 256 more a MiB.
-WorkspaceNeeds workspace_bound(std::uint64_t chunks, std::uint64_t raw_bytes) noexcept;
-/// What these jobs take.
-WorkspaceNeeds workspace_needs(std::span<const ChunkJob> jobs) noexcept;
-/// For `enqueue_leaves`.
-WorkspaceNeeds leaves_needs(std::size_t runs) noexcept;
 
 /// The kernels in one context. Thread-safe; every call makes the context current and restores what was.
 /// Nothing here waits, allocates on the GPU, or touches the default stream.
@@ -51,9 +27,6 @@ class Decoder {
   /// enqueued still runs.
   [[nodiscard]] Result<void> enqueue(CUstream stream, std::span<const ChunkJob> jobs,
                                      const Workspace& workspace) const;
-
-  /// What became of the jobs of the last `enqueue` with this workspace, once the stream has passed it.
-  static std::span<const ChunkStatus> statuses(const Workspace& workspace, std::size_t jobs) noexcept;
 
   /// Enqueues the hashing of leaves. Many at once are far better than a few: a GPU has room for tens of
   /// thousands.

@@ -53,6 +53,14 @@ enum class Check : std::uint8_t {
   content,  ///< and every content with its SHA-256 digest: proves identity
 };
 
+/// What decodes chunks, and compares them with what the file says.
+enum class Engine : std::uint8_t {
+  gpu,  ///< the device, where they land: stored bytes travel. What its decoder does not take, the host
+        ///< decodes; a device or build without kernels leaves all of it to the host. `load` returns when all
+        ///< is there
+  host,  ///< the processor's cores, on the way
+};
+
 /// How the bytes of a file come to the pinned buffers.
 enum class ReadPath : std::uint8_t {
   automatic,  ///< mapped if most of what is wanted is in the page cache; else direct, but through the page
@@ -64,7 +72,7 @@ enum class ReadPath : std::uint8_t {
 };
 
 struct CacheOptions {
-  std::uint64_t pinned_bytes = std::uint64_t{128} << 20;  ///< of all pinned buffers together; at least 16 MiB
+  std::uint64_t pinned_bytes = std::uint64_t{128} << 20;  ///< of all that is pinned; at least 16 MiB
   std::uint64_t buffer_bytes = std::uint64_t{8} << 20;    ///< of one; a multiple of 1 MiB, at most a quarter
   unsigned threads = 0;                                   ///< of each load that reads; 0: one a core
 };
@@ -94,8 +102,10 @@ struct LoadRequest {
   std::vector<Placed> into;  ///< load these storages to these addresses; they are shared with nobody
   const Allocator* allocator = nullptr;         ///< null: cudaMalloc
   std::uint64_t max_bytes = ~std::uint64_t{0};  ///< that the load may allocate, on the device and the host: a
-                                                ///< small file can ask for any amount of zeros
+                                                ///< small file can ask for any amount of zeros. If there is
+                                                ///< no room for `Engine::gpu` within it, the host decodes
   Check check = Check::chunks;
+  Engine engine = Engine::gpu;
   ReadPath path = ReadPath::automatic;
   Progress progress;  ///< bytes of content that have been read, of those that have to be; false cancels
 };
@@ -112,12 +122,17 @@ struct LoadReport {
   std::uint64_t allocated_bytes = 0;   ///< in arenas made for this load
   std::uint64_t copies = 0;            ///< asynchronous copies that were enqueued
   ReadPath path = ReadPath::mapped;    ///< how it was read
-  double claim_seconds = 0;            ///< to find out what is there, and what is to be brought
-  double allocate_seconds = 0;         ///< for arenas
-  double bring_seconds = 0;            ///< until every byte was read and every copy enqueued
-  double wait_seconds = 0;             ///< for what other loads brought
-  std::vector<std::string>
-      notes;  ///< fallbacks, each a sentence: no pinned memory, no mapping, no O_DIRECT, no io_uring
+  Engine engine = Engine::host;        ///< what decoded and checked it
+  std::uint64_t gpu_chunks = 0;        ///< decoded or checked by the device
+  std::uint64_t fallback_chunks = 0;   ///< that were to be, and were left to the host: frames outside the
+                                      ///< literals profile, chunks that are larger than a buffer
+  std::uint64_t scratch_bytes = 0;  ///< of the device that `Engine::gpu` used meanwhile and gave back
+  double claim_seconds = 0;         ///< to find out what is there, and what is to be brought
+  double allocate_seconds = 0;      ///< for arenas
+  double bring_seconds = 0;         ///< until every byte was read and every copy enqueued
+  double wait_seconds = 0;          ///< for what other loads brought
+  std::vector<std::string> notes;   ///< fallbacks, each a sentence: no pinned memory, no kernels, no mapping,
+                                    ///< no O_DIRECT, no io_uring
 };
 
 /// A tensor on a device (or, where the file says so, in host memory).
@@ -223,7 +238,7 @@ struct CacheCounters {
   std::uint64_t arena_bytes = 0;    ///< device bytes now allocated for them
   std::uint64_t most_arena_bytes = 0;
   std::uint64_t pinned_bytes =
-      0;  ///< of the buffers to copy from; they are kept, so this is the most as well
+      0;  ///< of buffers to copy from and lists of chunks; they are kept, so this is the most as well
 };
 
 class WeightCache {

@@ -1,0 +1,327 @@
+// Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
+#include "cuda/gpu_work.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "cuda/host_work.hpp"
+#include "cuda/patience.hpp"
+
+namespace ptd::cuda {
+namespace {
+
+std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+/// Bytes of the source, wherever it has them.
+Result<void> read(const ByteSource& source, std::uint64_t offset, MutableBytes to) {
+  const Bytes all = source.in_memory();
+  if (all.empty()) return source.read(offset, to);
+  std::memcpy(to.data(), all.data() + offset, to.size());
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GpuWork>> GpuWork::make(const Reader& file, TableStore& tables,
+                                               const ByteSource& source, std::span<const Wanted> wanted,
+                                               const DevicePtr& device, LanePool& lanes,
+                                               const Options& options) {
+  PTD_LET(set, lanes.take(*device));
+  const SlotParts parts(options.most, options.check == Check::content);
+  const auto bytes = parts.device_bytes * slots;
+  if (bytes > options.most_scratch)
+    return ptd::fail(ErrorCode::no_memory, "", "the load may not allocate the memory for it");
+  PTD_LET(scratch, Arena::make(device, bytes, options.allocator, nullptr));
+  return std::unique_ptr<GpuWork>(
+      new GpuWork(file, tables, source, wanted, device, options, std::move(set), scratch));
+}
+
+GpuWork::GpuWork(const Reader& file, TableStore& tables, const ByteSource& source,
+                 std::span<const Wanted> wanted, DevicePtr device, const Options& options, LaneSetPtr lanes,
+                 ArenaPtr scratch)
+    : file_(file),
+      tables_(tables),
+      wanted_(wanted),
+      device_(std::move(device)),
+      check_(options.check),
+      lanes_(std::move(lanes)),
+      scratch_(std::move(scratch)),
+      staging_{.most = options.most, .checks = options.check != Check::none},
+      planner_(file, wanted, options.sizes, staging_, tables, source),
+      proofs_(file, wanted, options.check == Check::content) {
+  for (auto& group : groups_) group.jobs.resize(options.most.chunks);
+  place_slots(SlotParts(options.most, options.check == Check::content));
+}
+
+void GpuWork::place_slots(const SlotParts& parts) {
+  for (std::size_t i = 0; i < slots; ++i) {
+    auto& slot = slots_[i];
+    auto* const device = scratch_->base() + i * parts.device_bytes;
+    const auto host = lanes_->host[i];
+    slot.lane = lanes_->lanes[i].get();
+    staging_.places[i] = device + parts.stored;
+    slot.jobs_room = {number_of(device + parts.device_jobs), parts.device_runs - parts.device_jobs,
+                      host.subspan(parts.host_jobs, parts.host_runs - parts.host_jobs)};
+    slot.runs_room = {number_of(device + parts.device_runs), parts.device_leaves - parts.device_runs,
+                      host.subspan(parts.host_runs, parts.host_leaves - parts.host_runs)};
+    slot.device_leaves = device + parts.device_leaves;
+    slot.host_leaves = host.subspan(parts.host_leaves, parts.host_bytes - parts.host_leaves);
+  }
+}
+
+// --- planning ------------------------------------------------------------------------------------------
+
+Result<BatchPtr> GpuWork::next() {
+  PTD_LET(batch, planner_.next());
+  if (!batch || batch->group >= begun_) PTD_TRY(close_group());
+  if (!batch) return batch;
+  if (batch->group >= begun_) {
+    PTD_LET(is_open, open_group(batch->group));
+    if (!is_open) return BatchPtr();
+  }
+  const std::lock_guard lock(mutex_);
+  auto& group = group_of(batch->group);
+  ++group.open_batches;
+  group.batches.push_back(batch);
+  for (const auto& fill : batch->fills) group.job_count += fill.chunks;
+  return batch;
+}
+
+/// False if the transfer has failed.
+Result<bool> GpuWork::open_group(std::uint64_t number) {
+  std::unique_lock lock(mutex_);
+  if (number >= slots)
+    changed_.wait(lock, [&] { return is_stopped_ || group_of(number - slots).step != Group::Step::filling; });
+  if (is_stopped_) return false;
+  begun_ = number + 1;
+  group_of(number).step = Group::Step::filling;
+  return true;
+}
+
+Result<void> GpuWork::close_group() {
+  if (begun_ == 0) return {};
+  auto& group = group_of(begun_ - 1);
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(group.is_planned, true) || group.open_batches > 0) return {};
+  }
+  return enqueue(begun_ - 1);
+}
+
+void GpuWork::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+// --- filling -------------------------------------------------------------------------------------------
+
+Result<void> GpuWork::fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) {
+  PTD_TRY(prove());
+  const auto& segment = file_.segment_of(fill.content);
+  const auto size = file_.model().contents[fill.content].size;
+  PTD_LET(table, tables_.get(fill.content, worker.source, segment, size));
+  const auto begin = fill.is_stored() ? fill.stored_begin : fill.begin;
+  PTD_TRY(read(worker.source, segment.offset + begin, to));
+  worker.report.stored_bytes += to.size();
+  if (fill.chunks > 0) add_jobs(group_of(batch.group), fill, segment, *table);
+  return {};
+}
+
+void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
+                       const reader::ChunkTable& table) {
+  const auto first = fill.begin / segment.chunk_bytes();
+  const auto raw = number_of(wanted_[fill.wanted].address);
+  gpu::ChunkJob job;
+  job.width = plane_width(segment.encoding);
+  job.rotated = sign_rotated(segment.encoding) ? 1 : 0;
+  job.checked = check_ != Check::none ? 1 : 0;
+  for (std::uint64_t i = 0; i < fill.chunks; ++i) {
+    const auto chunk = first + i;
+    const auto stored = table.stored_begin(chunk);
+    job.raw = raw + table.raw_begin(chunk);
+    job.raw_bytes = static_cast<std::uint32_t>(table.raw_end(chunk) - table.raw_begin(chunk));
+    job.stored = fill.is_stored() ? number_of(fill.device) + stored - fill.stored_begin : job.raw;
+    job.stored_bytes = static_cast<std::uint32_t>(table.stored_begin(chunk + 1) - stored);
+    job.hash = table.raw_hash(chunk);
+    group.jobs[fill.first_job + i] = job;
+  }
+}
+
+Result<void> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
+  auto& lane = *slot_of(batch->group).lane;
+  for (const auto& copy : batch->copies)
+    PTD_TRY(lane.copy(copy.device, buffer.data() + copy.in_buffer, copy.bytes));
+  {
+    const std::lock_guard lock(mutex_);
+    auto& group = group_of(batch->group);
+    if (--group.open_batches > 0 || !group.is_planned) return {};
+  }
+  return enqueue(batch->group);
+}
+
+// --- groups --------------------------------------------------------------------------------------------
+
+/// All copies of the group are on their way. What was in the slot before must be known: its lists are written
+/// anew.
+Result<void> GpuWork::enqueue(std::uint64_t number) {
+  // That is some time away, as a rule: to ask for it again and again would slow the copies.
+  if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).mark->wait()));
+  auto& group = group_of(number);
+  const auto& slot = slot_of(number);
+  PTD_TRY(slot.lane->decode(std::span(group.jobs).first(group.job_count), slot.jobs_room));
+  if (check_ == Check::content) PTD_TRY(enqueue_leaves(group, slot));
+  PTD_LET(mark, slot.lane->mark());
+  {
+    const std::lock_guard lock(mutex_);
+    group.mark = std::move(mark);
+    group.step = Group::Step::enqueued;
+  }
+  changed_.notify_all();
+  return {};
+}
+
+/// A run of leaves a fill, and their digests back.
+Result<void> GpuWork::enqueue_leaves(const Group& group, const Slot& slot) {
+  std::vector<gpu::LeafRun> runs;
+  std::uint64_t bytes = 0;
+  for (const auto& batch : group.batches)
+    for (const auto& fill : batch->fills) {
+      runs.push_back({.bytes = number_of(wanted_[fill.wanted].address + fill.begin),
+                      .size = fill.bytes,
+                      .digests = number_of(slot.device_leaves + bytes)});
+      bytes += leaves_bytes(fill);
+    }
+  PTD_TRY(slot.lane->hash_leaves(runs, slot.runs_room));
+  return slot.lane->fetch(slot.host_leaves.data(), slot.device_leaves, bytes);
+}
+
+/// Looks at what became of a group, once it has been decoded.
+Result<void> GpuWork::settle(std::uint64_t number, const Result<void>& reached) {
+  PTD_TRY(reached);
+  auto& group = group_of(number);
+  const std::lock_guard lock(mutex_);
+  look_at_statuses(group, slot_of(number));
+  if (check_ == Check::content) take_leaves(group, slot_of(number));
+  group.step = Group::Step::settled;
+  group.job_count = 0;
+  group.batches.clear();
+  group.is_planned = false;
+  group.mark = nullptr;
+  return {};
+}
+
+void GpuWork::look_at_statuses(const Group& group, const Slot& slot) {
+  const auto statuses = gpu::statuses(slot.jobs_room, group.job_count);
+  std::uint64_t coded = 0;
+  std::uint64_t refused = 0;
+  for (const auto& batch : group.batches)
+    for (const auto& fill : batch->fills) {
+      const auto chunk = fill.begin / file_.segment_of(fill.content).chunk_bytes();
+      if (fill.is_stored()) coded += fill.chunks;
+      for (std::uint64_t i = 0; i < fill.chunks; ++i) {
+        if (statuses[fill.first_job + i] == gpu::ChunkStatus::ok) continue;
+        if (fill.is_stored()) ++refused;
+        left_.push_back({fill.wanted, chunk + i});
+        if (check_ == Check::content) proofs_.leave(fill.wanted);
+      }
+    }
+  given_chunks_ += statuses.size();
+  // Whoever wrote this file does not write for GPUs: no use to send what has to be read again.
+  if (refused > coded / 2) planner_.leave_coded();
+}
+
+void GpuWork::take_leaves(const Group& group, const Slot& slot) {
+  std::uint64_t bytes = 0;
+  for (const auto& batch : group.batches)
+    for (const auto& fill : batch->fills) bytes += leaves_bytes(fill);
+  const auto digests = slot.host_leaves.first(bytes);
+  due_.push_back({group.batches, {digests.begin(), digests.end()}});
+  ++due_count_;
+}
+
+/// Looks at the leaves of groups; done by whichever threads come by.
+Result<void> GpuWork::prove() {
+  while (due_count_ > 0) {
+    Leaves leaves;
+    {
+      const std::lock_guard lock(mutex_);
+      if (due_.empty()) return {};
+      leaves = std::move(due_.back());
+      due_.pop_back();
+      --due_count_;
+    }
+    auto digests = Bytes(leaves.digests);
+    for (const auto& batch : leaves.batches)
+      for (const auto& fill : batch->fills) {
+        PTD_TRY(proofs_.add_leaves(fill, digests.first(leaves_bytes(fill))));
+        digests = digests.subspan(leaves_bytes(fill));
+      }
+  }
+  return {};
+}
+
+// --- the end -------------------------------------------------------------------------------------------
+
+Result<void> GpuWork::finish() {
+  for (auto i = begun_ > slots ? begun_ - slots : 0; i < begun_; ++i)
+    PTD_TRY(settle(i, wait_actively(*group_of(i).mark)));
+  PTD_TRY(prove());
+  return set_zeros(*device_, planner_.zeros());
+}
+
+void GpuWork::settle() noexcept {
+  settle_queue(*device_);
+  for (const auto& slot : slots_) settle_queue(*slot.lane);
+}
+
+std::uint64_t GpuWork::left_chunks() const {
+  std::uint64_t chunks = left_.size();
+  for (const auto i : planner_.left())
+    chunks += file_.segment_of(file_.model().storages[wanted_[i].storage].content).chunks;
+  return chunks;
+}
+
+/// A content is proven as a whole, so with one chunk of it all are left.
+std::vector<bool> GpuWork::left_wholes() const {
+  std::vector<bool> is_whole(wanted_.size());
+  for (const auto i : planner_.left()) is_whole[i] = true;
+  if (check_ == Check::content)
+    for (const auto& one : left_) is_whole[one.wanted] = true;
+  return is_whole;
+}
+
+std::uint64_t GpuWork::again_bytes() const {
+  std::vector<Wanted> never;
+  for (const auto i : planner_.left()) never.push_back(wanted_[i]);
+  return content_bytes(file_, left()) - content_bytes(file_, never);
+}
+
+Wanted GpuWork::part_of(const ChunkOf& one) const {
+  Wanted part = wanted_[one.wanted];
+  if (one.chunk == ChunkOf::all) return part;
+  const auto content = file_.model().storages[part.storage].content;
+  const auto chunk = file_.segment_of(content).chunk_bytes();
+  part.begin = one.chunk * chunk;
+  part.bytes = std::min(chunk, file_.model().contents[content].size - part.begin);
+  return part;
+}
+
+std::vector<Wanted> GpuWork::left() const {
+  const auto is_whole = left_wholes();
+  std::vector<ChunkOf> parts;
+  std::ranges::copy_if(left_, std::back_inserter(parts), [&](auto& one) { return !is_whole[one.wanted]; });
+  for (std::uint32_t i = 0; i < is_whole.size(); ++i)
+    if (is_whole[i]) parts.push_back({i, ChunkOf::all});
+  // The first fault in the order of what is wanted is to be the first that is found.
+  std::ranges::sort(parts);
+  std::vector<Wanted> left;
+  for (const auto& part : parts) left.push_back(part_of(part));
+  return left;
+}
+
+}  // namespace ptd::cuda
