@@ -16,10 +16,14 @@ using namespace ptd::bench;
 
 constexpr const char* usage =
     "usage: ptd_cuda_bench [--make-only | --decoding] [flags of Google Benchmark]\n"
-    "  --decoding  the GPU's decoder and hashes alone, without any model\n"
-    "environment: PTD_BENCH_DIR    folder of the models, which are made where they are missing "
+    "  --decoding  chunks and hashes alone, without any model\n"
+    "environment: PTD_BENCH_DIR      folder of the models, which are made where they are missing "
     "(/tmp/ptd-bench)\n"
-    "             PTD_BENCH_SCALE  of their sizes (1: 44 GB in all)\n";
+    "             PTD_BENCH_SCALE    of their sizes (1: 44 GB in all)\n"
+    "             PTD_BENCH_WEIGHTS  folder of real weights for --decoding: NAME.bf16, NAME.fp16 and "
+    "NAME.f32, "
+    "little-endian elements and nothing else\n"
+    "             PTD_NVCOMP         libnvcomp.so.6 for --decoding (the system's, if there is one)\n";
 
 void read_environment() {
   const char* folder = std::getenv("PTD_BENCH_DIR");
@@ -51,8 +55,16 @@ bool only_lists(int argc, char** argv) {
   });
 }
 
+void add_all_decoding() {
+  add_decoding();
+  add_sweep();
+  add_profiles();
+  add_nvcomp();
+  add_hashes();
+}
+
 void add_all(bool decoding) {
-  if (decoding) return add_decoding();
+  if (decoding) return add_all_decoding();
   add_link("start");
   add_results();
   add_loads();

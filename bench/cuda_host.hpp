@@ -126,5 +126,9 @@ void add_second_methods();
 void add_rivals();
 void add_results();
 void add_decoding();
+void add_hashes();
+void add_sweep();
+void add_profiles();
+void add_nvcomp();
 
 }  // namespace ptd::bench
