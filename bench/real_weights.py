@@ -142,7 +142,10 @@ class Unpickler(pickle.Unpickler):
 
 def from_torch(data):
     file = io.BytesIO(data)
-    read = lambda: Unpickler(file).load()
+
+    def read():
+        return Unpickler(file).load()
+
     for _ in range(3):  # a magic number, a version, the machine
         read()
     state = read()
