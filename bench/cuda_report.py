@@ -19,16 +19,24 @@ GROUPS = [
         ("PTD, the file opened anew", "load/large/raw/check:chunks/reopened"),
         ("PTD, first load: pins its buffers", "load/large/raw/check:chunks/first"),
         ("PTD, SHA-256 of all content as well", "load/large/raw/check:content/again"),
+        ("PTD by the host's cores", "load/large/raw/check:chunks/again/engine:host"),
         ("PTD", "load/large/raw/check:none/again"),
         ("ExecuTorch's way", "executorch/large/raw"),
     ]),
-    ("4 GiB of these, compressed to two thirds", [("PTD, decoded on the CPU", "load/large/compressed/check:chunks/again")]),
+    ("the same 16 GiB, compressed to two thirds", [
+        ("PTD", "load/large/compressed/check:chunks/again"),
+        ("PTD, SHA-256 of all content as well", "load/large/compressed/check:content/again"),
+        ("PTD, first load: pins its buffers", "load/large/compressed/check:chunks/first"),
+        ("PTD by the host's cores", "load/large/compressed/check:chunks/again/engine:host"),
+    ]),
     ("a mixture of experts: 17,830 tensors", [
         ("PTD", "load/moe/raw/check:chunks/again"),
+        ("PTD, compressed", "load/moe/compressed/check:chunks/again"),
         ("ExecuTorch's way", "executorch/moe/raw"),
     ]),
     ("100,000 tensors of 8 to 64 KiB", [
         ("PTD", "load/small/raw/check:chunks/again"),
+        ("PTD, compressed", "load/small/compressed/check:chunks/again"),
         ("ExecuTorch's way", "executorch/small/raw"),
     ]),
 ]

@@ -42,7 +42,7 @@ std::vector<BlockPtr> Claims::claim(const std::vector<std::uint32_t>& entries, c
   const auto& layout = model_.scope->layout;
   arrival_ = arrival;
   is_awaited_.resize(layout.entries.size());
-  blocks_.assign(layout.groups, nullptr);
+  blocks_.assign(layout.group_sizes.size(), nullptr);
   {
     auto& index = model_.cache->index;
     // What they keep may have lost its last other user: it must not go while locks are held.
@@ -119,7 +119,10 @@ bool Claims::has_content(const Entry& entry) const {
 
 StorageMemory& Claims::make(const Entry& entry) {
   auto& block = blocks_[entry.group];
-  if (!block) block = new_block(device_of(entry));
+  if (!block) {
+    block = new_block(device_of(entry));
+    block->make_room(model_.scope->layout.group_sizes[entry.group]);
+  }
   return block->add(entry.storage, entry.bytes);
 }
 

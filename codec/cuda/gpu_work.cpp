@@ -85,7 +85,7 @@ Result<BatchPtr> GpuWork::next() {
   auto& group = group_of(batch->group);
   ++group.open_batches;
   group.batches.push_back(batch);
-  for (const auto& fill : batch->fills) group.job_count += fill.chunks;
+  group.job_count = batch->fills.back().first_job + batch->fills.back().chunks;
   return batch;
 }
 
@@ -152,16 +152,19 @@ void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
   }
 }
 
-Result<void> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
+Result<MarkPtr> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
   auto& lane = *slot_of(batch->group).lane;
   for (const auto& copy : batch->copies)
     PTD_TRY(lane.copy(copy.device, buffer.data() + copy.in_buffer, copy.bytes));
+  PTD_LET(mark, lane.mark());  // the buffer need not wait for what is decoded out of it
+  bool is_last = false;
   {
     const std::lock_guard lock(mutex_);
     auto& group = group_of(batch->group);
-    if (--group.open_batches > 0 || !group.is_planned) return {};
+    is_last = --group.open_batches == 0 && group.is_planned;
   }
-  return enqueue(batch->group);
+  if (is_last) PTD_TRY(enqueue(batch->group));
+  return mark;
 }
 
 // --- groups --------------------------------------------------------------------------------------------
@@ -204,9 +207,9 @@ Result<void> GpuWork::enqueue_leaves(const Group& group, const Slot& slot) {
 Result<void> GpuWork::settle(std::uint64_t number, const Result<void>& reached) {
   PTD_TRY(reached);
   auto& group = group_of(number);
-  const std::lock_guard lock(mutex_);
   look_at_statuses(group, slot_of(number));
   if (check_ == Check::content) take_leaves(group, slot_of(number));
+  const std::lock_guard lock(mutex_);
   group.step = Group::Step::settled;
   group.job_count = 0;
   group.batches.clear();
@@ -219,14 +222,14 @@ void GpuWork::look_at_statuses(const Group& group, const Slot& slot) {
   const auto statuses = gpu::statuses(slot.jobs_room, group.job_count);
   std::uint64_t coded = 0;
   std::uint64_t refused = 0;
+  const std::lock_guard lock(mutex_);
   for (const auto& batch : group.batches)
     for (const auto& fill : batch->fills) {
-      const auto chunk = fill.begin / file_.segment_of(fill.content).chunk_bytes();
       if (fill.is_stored()) coded += fill.chunks;
       for (std::uint64_t i = 0; i < fill.chunks; ++i) {
         if (statuses[fill.first_job + i] == gpu::ChunkStatus::ok) continue;
         if (fill.is_stored()) ++refused;
-        left_.push_back({fill.wanted, chunk + i});
+        left_.push_back({fill.wanted, fill.begin / file_.segment_of(fill.content).chunk_bytes() + i});
         if (check_ == Check::content) proofs_.leave(fill.wanted);
       }
     }
@@ -240,8 +243,21 @@ void GpuWork::take_leaves(const Group& group, const Slot& slot) {
   for (const auto& batch : group.batches)
     for (const auto& fill : batch->fills) bytes += leaves_bytes(fill);
   const auto digests = slot.host_leaves.first(bytes);
-  due_.push_back({group.batches, {digests.begin(), digests.end()}});
+  Leaves leaves = spare_leaves();
+  leaves.batches = group.batches;
+  leaves.digests.assign(digests.begin(), digests.end());
+  const std::lock_guard lock(mutex_);
+  due_.push_back(std::move(leaves));
   ++due_count_;
+}
+
+/// Memory that was used before: to get new pages and give them back again and again holds up all threads.
+GpuWork::Leaves GpuWork::spare_leaves() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return {};
+  Leaves leaves = std::move(spare_.back());
+  spare_.pop_back();
+  return leaves;
 }
 
 /// Looks at the leaves of groups; done by whichever threads come by.
@@ -261,6 +277,8 @@ Result<void> GpuWork::prove() {
         PTD_TRY(proofs_.add_leaves(fill, digests.first(leaves_bytes(fill))));
         digests = digests.subspan(leaves_bytes(fill));
       }
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(leaves));
   }
   return {};
 }

@@ -33,7 +33,7 @@ class GpuWork final : public BatchWork {
 
   Result<BatchPtr> next() override;
   Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) override;
-  Result<void> send(const BatchPtr& batch, Bytes buffer) override;
+  Result<MarkPtr> send(const BatchPtr& batch, Bytes buffer) override;
   Result<MarkPtr> mark(const Batch& batch) override { return slot_of(batch.group).lane->mark(); }
   void stop() noexcept override;
   Result<void> finish() override;
@@ -107,6 +107,7 @@ class GpuWork final : public BatchWork {
   Result<void> settle(std::uint64_t number, const Result<void>& reached);
   void look_at_statuses(const Group& group, const Slot& slot);
   void take_leaves(const Group& group, const Slot& slot);
+  Leaves spare_leaves();
   Result<void> prove();
 
   [[nodiscard]] std::vector<bool> left_wholes() const;
@@ -133,6 +134,7 @@ class GpuWork final : public BatchWork {
   std::uint64_t given_chunks_ = 0;  ///< to the device
   std::vector<Leaves> due_;         ///< not looked at yet
   std::atomic<std::size_t> due_count_ = 0;
+  std::vector<Leaves> spare_;
 };
 
 }  // namespace ptd::cuda

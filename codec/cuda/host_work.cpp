@@ -12,10 +12,10 @@ Result<void> HostWork::fill(Worker& worker, const Batch& /*batch*/, const Fill& 
   return check_ == Check::content ? proofs_.add_raw(fill, to) : Result<void>();
 }
 
-Result<void> HostWork::send(const BatchPtr& batch, Bytes buffer) {
+Result<MarkPtr> HostWork::send(const BatchPtr& batch, Bytes buffer) {
   for (const auto& copy : batch->copies)
     PTD_TRY(device_.copy(copy.device, buffer.data() + copy.in_buffer, copy.bytes));
-  return {};
+  return device_.mark();
 }
 
 Result<void> HostWork::finish() { return set_zeros(device_, planner_.zeros()); }

@@ -23,7 +23,7 @@ class HostWork final : public BatchWork {
 
   Result<BatchPtr> next() override { return planner_.next(); }
   Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) override;
-  Result<void> send(const BatchPtr& batch, Bytes buffer) override;
+  Result<MarkPtr> send(const BatchPtr& batch, Bytes buffer) override;
   Result<MarkPtr> mark(const Batch&) override { return device_.mark(); }
   Result<void> finish() override;
   void settle() noexcept override;

@@ -59,8 +59,13 @@ void number_groups(const Model& model, Layout& layout) {
   };
   std::map<std::tuple<bool, bool, std::uint32_t>, std::uint32_t> numbers;
   for (const auto& entry : layout.entries) numbers.try_emplace(kind(entry));
-  for (auto& [of, number] : numbers) number = layout.groups++;
-  for (auto& entry : layout.entries) entry.group = numbers.find(kind(entry))->second;
+  std::uint32_t groups = 0;
+  for (auto& [of, number] : numbers) number = groups++;
+  layout.group_sizes.resize(groups);
+  for (auto& entry : layout.entries) {
+    entry.group = numbers.find(kind(entry))->second;
+    ++layout.group_sizes[entry.group];
+  }
 }
 
 /// Contents are unique by digest [CON-2], so equal ones have equal numbers. Nearly all have one storage, so

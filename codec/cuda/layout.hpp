@@ -29,9 +29,9 @@ struct Layout {
   std::vector<Entry> entries;
   std::vector<std::uint32_t> entry_of_storage;
   std::vector<std::uint32_t> entry_of_tensor;
-  std::uint32_t groups = 0;
-  bool has_external = false;  ///< true if any storage's bytes come from whoever loads
-  bool has_coded = false;     ///< true if any segment is
+  std::vector<std::uint32_t> group_sizes;  ///< entries, by group
+  bool has_external = false;               ///< true if any storage's bytes come from whoever loads
+  bool has_coded = false;                  ///< true if any segment is
 };
 
 /// O(n log n) in the storages, O(1) in their bytes.

@@ -119,6 +119,7 @@ class Load {
     block->device = is_on_host ? host_memory : request_.device;
     block->check = request_.check;
     block->arrival = std::move(arrival);
+    block->make_room(1);
     auto& memory = block->add(placed.storage, model_.storages[placed.storage].size);
     memory.data = static_cast<std::byte*>(placed.memory);
     return {block, &memory};
@@ -204,6 +205,9 @@ class Load {
 
   Result<void> make_room(const std::vector<BlockPtr>& blocks) {
     PTD_LET(sizes, sizes_of(blocks));
+    std::size_t storages = wanted_.size();
+    for (const auto& block : blocks) storages += block->storages.size();
+    wanted_.reserve(storages);
     for (std::size_t i = 0; i < blocks.size(); ++i)
       if (sizes[i] > 0) PTD_TRY(make_room(*blocks[i], sizes[i]));
     return {};

@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <ptd/cuda.hpp>
+#include <vector>
 
 #include "cuda/device.hpp"
 #include "cuda/ledger.hpp"
@@ -100,16 +100,18 @@ struct Block : std::enable_shared_from_this<Block> {
   int device = 0;               ///< host_memory: in host memory
   Check check = Check::chunks;  ///< how their bytes were checked
   ArrivalPtr arrival;
-  ArenaPtr arena;    ///< null: the caller's memory, or none at all
-  LedgerPtr ledger;  ///< that counts them; null: they are not the cache's
-  std::deque<StorageMemory> storages;
+  ArenaPtr arena;                       ///< null: the caller's memory, or none at all
+  LedgerPtr ledger;                     ///< that counts them; null: they are not the cache's
+  std::vector<StorageMemory> storages;  ///< never moved, as others point into it
 
   Block() = default;
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block();
 
-  /// Another storage, without an address. The reference stays valid.
+  /// Makes room for so many storages; once, before any is added.
+  void make_room(std::size_t most) { storages.reserve(most); }
+  /// Another storage, without an address. The reference stays valid: there must be room.
   StorageMemory& add(std::uint32_t of, std::uint64_t bytes);
 
   /// Gives each storage its offset. The bytes of the arena that they need: bases are aligned to 256 bytes,

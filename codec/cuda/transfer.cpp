@@ -166,8 +166,7 @@ class Transfer {
     const auto& plan = *batch->plan;
     const auto bytes = batch->buffer.bytes();
     for (const auto& blank : plan.blanks) std::memset(bytes.data() + blank.in_buffer, 0, blank.bytes);
-    PTD_TRY(work_.send(batch->plan, bytes));
-    PTD_LET(mark, work_.mark(plan));
+    PTD_LET(mark, work_.send(batch->plan, bytes));
     {
       const std::lock_guard lock(mutex_);
       report_.copies += plan.copies.size();

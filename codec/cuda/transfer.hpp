@@ -30,9 +30,10 @@ class BatchWork {
   virtual Result<BatchPtr> next() = 0;
   /// Brings a fill to its place in the buffer. Several threads at once.
   virtual Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) = 0;
-  /// All of a batch has been filled: enqueues its copies. Several threads at once.
-  virtual Result<void> send(const BatchPtr& batch, Bytes buffer) = 0;
-  /// The end of what was enqueued of the batch.
+  /// All of a batch has been filled: enqueues its copies. Gives the mark behind them. Several threads at
+  /// once.
+  virtual Result<MarkPtr> send(const BatchPtr& batch, Bytes buffer) = 0;
+  /// The end of what was enqueued of the batch, which is not going to be sent or was not sent as a whole.
   virtual Result<MarkPtr> mark(const Batch& batch) = 0;
   /// A batch is not going to be sent, so that nothing may wait for it. Any thread.
   virtual void stop() noexcept {}
