@@ -19,7 +19,7 @@ constexpr const char* usage =
     "  --decoding  chunks and hashes alone, without any model\n"
     "environment: PTD_BENCH_DIR      folder of the models, which are made where they are missing "
     "(/tmp/ptd-bench)\n"
-    "             PTD_BENCH_SCALE    of their sizes (1: 44 GB in all)\n"
+    "             PTD_BENCH_SCALE    of their sizes (1: 53 GB in all)\n"
     "             PTD_BENCH_WEIGHTS  folder of real weights for --decoding: NAME.bf16, NAME.fp16 and "
     "NAME.f32, "
     "little-endian elements and nothing else\n"

@@ -21,17 +21,19 @@ std::uint64_t most_leaves(const GroupSize& most) {
 
 }  // namespace
 
-SlotParts::SlotParts(const GroupSize& most, bool hashes_leaves) {
+SlotParts slot_parts(const GroupSize& most, bool hashes_leaves) {
+  SlotParts parts;
   const auto jobs = gpu::workspace_bound(most.chunks, most.raw_bytes, most.coded_bytes);
   const auto runs = gpu::leaves_needs(hashes_leaves ? most.chunks : 0);
   const auto leaves = hashes_leaves ? most_leaves(most) * sizeof(Digest) : 0;
-  device_jobs = aligned(most.stored_bytes > 0 ? most.stored_bytes + gpu_word : 0);
-  device_runs = device_jobs + aligned(jobs.device_bytes);
-  device_leaves = device_runs + aligned(runs.device_bytes);
-  device_bytes = device_leaves + aligned(leaves);
-  host_runs = aligned(jobs.host_bytes);
-  host_leaves = host_runs + aligned(runs.host_bytes);
-  host_bytes = host_leaves + aligned(leaves);
+  parts.device_jobs = aligned(most.stored_bytes > 0 ? most.stored_bytes + gpu_word : 0);
+  parts.device_runs = parts.device_jobs + aligned(jobs.device_bytes);
+  parts.device_leaves = parts.device_runs + aligned(runs.device_bytes);
+  parts.device_bytes = parts.device_leaves + aligned(leaves);
+  parts.host_runs = aligned(jobs.host_bytes);
+  parts.host_leaves = parts.host_runs + aligned(runs.host_bytes);
+  parts.host_bytes = parts.host_leaves + aligned(leaves);
+  return parts;
 }
 
 }  // namespace ptd::cuda

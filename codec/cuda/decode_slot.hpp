@@ -19,11 +19,12 @@ inline constexpr GroupSize largest_group = {.stored_bytes = std::uint64_t{32} <<
 
 /// Where the memory of a slot is, on the device and on the host: offsets from its start, aligned to 256.
 struct SlotParts {
-  explicit SlotParts(const GroupSize& most, bool hashes_leaves);
-
   std::uint64_t stored = 0;  ///< device only
   std::uint64_t device_jobs = 0, device_runs = 0, device_leaves = 0, device_bytes = 0;
   std::uint64_t host_jobs = 0, host_runs = 0, host_leaves = 0, host_bytes = 0;
 };
+
+/// For groups of at most this size.
+SlotParts slot_parts(const GroupSize& most, bool hashes_leaves);
 
 }  // namespace ptd::cuda

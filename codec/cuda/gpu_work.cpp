@@ -29,7 +29,7 @@ Result<std::unique_ptr<GpuWork>> GpuWork::make(const Reader& file, TableStore& t
                                                const DevicePtr& device, LanePool& lanes,
                                                const Options& options) {
   PTD_LET(set, lanes.take(*device));
-  const SlotParts parts(options.most, options.check == Check::content);
+  const auto parts = slot_parts(options.most, options.check == Check::content);
   const auto bytes = parts.device_bytes * slots;
   if (bytes > options.most_scratch)
     return ptd::fail(ErrorCode::no_memory, "", "the load may not allocate the memory for it");
@@ -52,7 +52,7 @@ GpuWork::GpuWork(const Reader& file, TableStore& tables, const ByteSource& sourc
       planner_(file, wanted, options.sizes, staging_, tables, source),
       proofs_(file, wanted, options.check == Check::content) {
   for (auto& group : groups_) group.jobs.resize(options.most.chunks);
-  place_slots(SlotParts(options.most, options.check == Check::content));
+  place_slots(slot_parts(options.most, options.check == Check::content));
 }
 
 void GpuWork::place_slots(const SlotParts& parts) {
@@ -314,9 +314,9 @@ std::vector<bool> GpuWork::left_wholes() const {
 }
 
 std::uint64_t GpuWork::again_bytes() const {
-  std::vector<Wanted> never;
-  for (const auto i : planner_.left()) never.push_back(wanted_[i]);
-  return content_bytes(file_, left()) - content_bytes(file_, never);
+  std::uint64_t never = 0;
+  for (const auto i : planner_.left()) never += content_bytes(file_, wanted_.subspan(i, 1));
+  return content_bytes(file_, left()) - never;
 }
 
 Wanted GpuWork::part_of(const ChunkOf& one) const {
@@ -337,8 +337,8 @@ std::vector<Wanted> GpuWork::left() const {
     if (is_whole[i]) parts.push_back({i, ChunkOf::all});
   // The first fault in the order of what is wanted is to be the first that is found.
   std::ranges::sort(parts);
-  std::vector<Wanted> left;
-  for (const auto& part : parts) left.push_back(part_of(part));
+  std::vector<Wanted> left(parts.size());
+  std::ranges::transform(parts, left.begin(), [this](const auto& part) { return part_of(part); });
   return left;
 }
 

@@ -8,7 +8,7 @@ namespace ptd::cuda {
 namespace {
 
 std::uint64_t slot_bytes() {
-  static const std::uint64_t bytes = SlotParts(largest_group, true).host_bytes;
+  static const std::uint64_t bytes = slot_parts(largest_group, true).host_bytes;
   return bytes;
 }
 

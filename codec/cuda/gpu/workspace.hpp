@@ -49,8 +49,8 @@ struct WorkspaceParts {
   std::uint64_t pieces;
   std::uint64_t planes;
 
-  WorkspaceParts(std::uint64_t jobs, std::uint64_t pieces) noexcept;
-  explicit WorkspaceParts(std::span<const ChunkJob> jobs) noexcept;
+  WorkspaceParts(std::uint64_t count, std::uint64_t piece_count) noexcept;
+  explicit WorkspaceParts(std::span<const ChunkJob> of) noexcept;
 };
 
 /// Pieces that a chunk is decoded in.
