@@ -55,9 +55,8 @@ enum class Check : std::uint8_t {
 
 /// What decodes chunks, and compares them with what the file says.
 enum class Engine : std::uint8_t {
-  gpu,  ///< the device, where they land: stored bytes travel. What its decoder does not take, the host
-        ///< decodes; a device or build without kernels leaves all of it to the host. `load` returns when all
-        ///< is there
+  gpu,   ///< the device, where they land, and `load` waits for it: stored bytes travel. What its decoder does
+         ///< not take, the host decodes; a device or build without kernels leaves all of it to the host
   host,  ///< the processor's cores, on the way
 };
 
@@ -125,14 +124,14 @@ struct LoadReport {
   Engine engine = Engine::host;        ///< what decoded and checked it
   std::uint64_t gpu_chunks = 0;        ///< decoded or checked by the device
   std::uint64_t fallback_chunks = 0;   ///< that were to be, and were left to the host: frames outside the
-                                      ///< literals profile, chunks that are larger than a buffer
-  std::uint64_t scratch_bytes = 0;  ///< of the device that `Engine::gpu` used meanwhile and gave back
-  double claim_seconds = 0;         ///< to find out what is there, and what is to be brought
-  double allocate_seconds = 0;      ///< for arenas
-  double bring_seconds = 0;         ///< until every byte was read and every copy enqueued
-  double wait_seconds = 0;          ///< for what other loads brought
-  std::vector<std::string> notes;   ///< fallbacks, each a sentence: no pinned memory, no kernels, no mapping,
-                                    ///< no O_DIRECT, no io_uring
+                                       ///< literals profile, chunks that are larger than a buffer
+  std::uint64_t scratch_bytes = 0;     ///< of the device that `Engine::gpu` used meanwhile and gave back
+  double claim_seconds = 0;            ///< to find out what is there, and what is to be brought
+  double allocate_seconds = 0;         ///< for arenas
+  double bring_seconds = 0;            ///< until every byte was read and every copy enqueued
+  double wait_seconds = 0;             ///< for what other loads brought
+  std::vector<std::string> notes;  ///< fallbacks, each a sentence: no pinned memory, no kernels, no mapping,
+                                   ///< no O_DIRECT, no io_uring
 };
 
 /// A tensor on a device (or, where the file says so, in host memory).
