@@ -8,10 +8,11 @@
 namespace ptd::foreign {
 namespace {
 
-// Ours first; then strong magics; then what rests on structure; text last, for many things are text.
+// Ours first; then strong magics; then what rests on structure; then the magic that may be something inside
+// of all these; text last, for many things are text.
 constexpr Rule rules[] = {
     detect_ptd,         detect_damaged_ptd, detect_signature, detect_cuda_manifest, detect_gguf,
-    detect_flatbuffers, detect_safetensors, detect_pickle,    detect_text,
+    detect_flatbuffers, detect_safetensors, detect_pickle,    detect_tar,           detect_text,
 };
 
 }  // namespace

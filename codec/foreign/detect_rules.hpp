@@ -49,6 +49,7 @@ std::optional<Detection> detect_gguf(const Probe& probe);
 std::optional<Detection> detect_flatbuffers(const Probe& probe);
 std::optional<Detection> detect_safetensors(const Probe& probe);
 std::optional<Detection> detect_pickle(const Probe& probe);
+std::optional<Detection> detect_tar(const Probe& probe);
 std::optional<Detection> detect_text(const Probe& probe);
 
 }  // namespace ptd::foreign

@@ -1,6 +1,6 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 //
-// Formats that a magic at a fixed place gives away.
+// Formats that a magic at the start gives away, and one that has it further inside.
 #include <algorithm>
 
 #include "foreign/detect_rules.hpp"
@@ -74,7 +74,6 @@ constexpr Signature signatures[] = {
     {FileKind::zstd_skippable, 1, "\x2A\x4D\x18"sv, zstd_skippable_plausible, nothing},
     {FileKind::gzip, 0, "\x1F\x8B"sv, gzip_plausible, nothing},
     {FileKind::lz4, 0, "\x04\x22\x4D\x18"sv, lz4_plausible, nothing},
-    {FileKind::torch_tar, 257, "ustar"sv, always, nothing},
     {FileKind::git_lfs_pointer, 0, "version https://git-lfs"sv, always, nothing},
 };
 
@@ -85,6 +84,13 @@ std::optional<Detection> detect_signature(const Probe& probe) {
     if (probe.has(row.magic, row.offset) && row.plausible(probe))
       return Detection{row.kind, row.detail(probe)};
   return std::nullopt;
+}
+
+// In any other file this is the middle of a name or of weights.
+std::optional<Detection> detect_tar(const Probe& probe) {
+  constexpr std::size_t offset = 257;
+  if (!probe.has("ustar\0"sv, offset) && !probe.has("ustar  \0"sv, offset)) return std::nullopt;
+  return Detection{FileKind::torch_tar, {}};
 }
 
 }  // namespace ptd::foreign

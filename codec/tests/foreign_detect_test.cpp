@@ -267,6 +267,31 @@ TEST(Detect, Magics) {
   EXPECT_EQ(kind_of(tar), FileKind::torch_tar);
 }
 
+// A name or a weight may hold what a tar archive has at this place.
+TEST(Detect, WhatIsInsideAFileDoesNotSayWhatItIs) {
+  const auto header =
+      "{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}"s + std::string(400, ' ');
+  const std::pair<std::string, FileKind> starts[] = {
+      {"\0\0\0\0FT01FH01"s, FileKind::flat_tensor},
+      {"\0\0\0\0ET12eh00"s, FileKind::executorch_program},
+      {"ETCUDAFQN3"s, FileKind::et_cuda_manifest},
+      {"GGUF\3\0\0\0"s, FileKind::gguf},
+      {"\x80\1\0\0\0\0\0\0"s + header, FileKind::safetensors},
+      {"\x80\2}q\0(NNNN"s, FileKind::pickle},
+  };
+  for (const auto& [start, kind] : starts)
+    for (const auto& inside : {"ustar\0"s, "ustar  \0"s, "ustar"s}) {
+      auto file = start + std::string(600 - start.size(), '\0');
+      EXPECT_EQ(kind_of(file), kind) << start;
+      file.replace(257, inside.size(), inside);
+      EXPECT_EQ(kind_of(file), kind) << start;
+    }
+  auto text = "{\"weight_map\":" + std::string(600, ' ') + "}";
+  const auto kind = kind_of(text);
+  text.replace(257, 7, "ustar  ");
+  EXPECT_EQ(kind_of(text), kind);
+}
+
 TEST(Detect, SkippableFramesMustFit) {
   for (int i = 0; i < 16; ++i)
     EXPECT_EQ(kind_of(static_cast<char>(0x50 + i) + "\x2A\x4D\x18\4\0\0\0abcd"s), FileKind::zstd_skippable);

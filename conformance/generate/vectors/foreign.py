@@ -116,6 +116,18 @@ def models(suite: Suite) -> None:
         "The magic is the same, the numbers are swapped.",
         ".gguf",
     )
+    # Weights may have what a tar archive has at this place; so may names.
+    name = b'{"' + b"w" * 247 + b'ustar\\u0000":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    suite.foreign(
+        "safetensors-ustar",
+        "safetensors",
+        struct.pack("<Q", len(name)) + name + b"\0\0\x80\x3f",
+        "A name has `ustar` at byte 257, as tar archives have.",
+        ".safetensors",
+    )
+    gguf = bytearray(read("gguf/shapes.gguf"))
+    gguf[257:263] = b"ustar\0"
+    suite.foreign("gguf-ustar", "gguf", bytes(gguf), "`ustar` at byte 257: what begins as GGUF is no tar archive.", ".gguf")
     table = struct.pack("<I", 20) + b"TFL3" + bytes(4) + struct.pack("<HHHHiI", 6, 8, 4, 0, 8, 42)
     suite.foreign("flatbuffers", "flatbuffers", table, "A FlatBuffers file with another identifier.", ".tflite")
 
