@@ -61,7 +61,12 @@ class Bringing {
     const auto work =
         first_group(file_, wanted, sizes_.buffer_bytes, cache_.largest, scope_.layout.has_coded);
     const bool has_work = work.coded_bytes > 0 || (work.chunks > 0 && options_.check != Check::none);
-    if (!has_work) return nullptr;
+    if (!has_work) {
+      if (work.chunks == 0 && content_bytes(file_, wanted) > 0)
+        report_.notes.emplace_back(
+            "every chunk is larger than a buffer to copy from, so the host decodes and checks them");
+      return nullptr;
+    }
     auto made = GpuWork::make(file_, scope_.tables, source, wanted, device_, cache_.lanes,
                               {options_.check, sizes_, work, options_.allocator, options_.most_scratch});
     if (made) return std::move(*made);

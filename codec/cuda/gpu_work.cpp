@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "cuda/host_work.hpp"
@@ -297,49 +296,58 @@ void GpuWork::settle() noexcept {
   for (const auto& slot : slots_) settle_queue(*slot.lane);
 }
 
+const Segment& GpuWork::segment_of(std::uint32_t wanted) const {
+  return file_.segment_of(file_.model().storages[wanted_[wanted].storage].content);
+}
+
 std::uint64_t GpuWork::left_chunks() const {
   std::uint64_t chunks = left_.size();
-  for (const auto i : planner_.left())
-    chunks += file_.segment_of(file_.model().storages[wanted_[i].storage].content).chunks;
+  for (const auto& rest : planner_.left()) chunks += segment_of(rest.wanted).chunks - rest.first_chunk;
+  return chunks;
+}
+
+std::vector<GpuWork::ChunkOf> GpuWork::left_in_order() const {
+  auto chunks = left_;
+  for (const auto& rest : planner_.left())
+    for (auto i = rest.first_chunk; i < segment_of(rest.wanted).chunks; ++i)
+      chunks.push_back({rest.wanted, i});
+  std::ranges::sort(chunks);
   return chunks;
 }
 
 /// A content is proven as a whole, so with one chunk of it all are left.
-std::vector<bool> GpuWork::left_wholes() const {
-  std::vector<bool> is_whole(wanted_.size());
-  for (const auto i : planner_.left()) is_whole[i] = true;
-  if (check_ == Check::content)
-    for (const auto& one : left_) is_whole[one.wanted] = true;
-  return is_whole;
-}
-
-std::uint64_t GpuWork::again_bytes() const {
-  std::uint64_t never = 0;
-  for (const auto i : planner_.left()) never += content_bytes(file_, wanted_.subspan(i, 1));
-  return content_bytes(file_, left()) - never;
-}
-
 Wanted GpuWork::part_of(const ChunkOf& one) const {
+  const auto& segment = segment_of(one.wanted);
+  const auto size = file_.model().contents[segment.content].size;
   Wanted part = wanted_[one.wanted];
-  if (one.chunk == ChunkOf::all) return part;
-  const auto content = file_.model().storages[part.storage].content;
-  const auto chunk = file_.segment_of(content).chunk_bytes();
-  part.begin = one.chunk * chunk;
-  part.bytes = std::min(chunk, file_.model().contents[content].size - part.begin);
+  part.begin = check_ == Check::content ? 0 : one.chunk * segment.chunk_bytes();
+  part.bytes = check_ == Check::content ? size : std::min(segment.chunk_bytes(), size - part.begin);
   return part;
 }
 
 std::vector<Wanted> GpuWork::left() const {
-  const auto is_whole = left_wholes();
-  std::vector<ChunkOf> parts;
-  std::ranges::copy_if(left_, std::back_inserter(parts), [&](auto& one) { return !is_whole[one.wanted]; });
-  for (std::uint32_t i = 0; i < is_whole.size(); ++i)
-    if (is_whole[i]) parts.push_back({i, ChunkOf::all});
-  // The first fault in the order of what is wanted is to be the first that is found.
-  std::ranges::sort(parts);
-  std::vector<Wanted> left(parts.size());
-  std::ranges::transform(parts, left.begin(), [this](const auto& part) { return part_of(part); });
+  std::vector<Wanted> left;
+  std::uint32_t last = 0;
+  for (const auto& one : left_in_order()) {
+    const auto part = part_of(one);
+    const bool joins =
+        !left.empty() && last == one.wanted && left.back().begin + left.back().bytes >= part.begin;
+    if (joins)
+      left.back().bytes = part.begin + part.bytes - left.back().begin;
+    else
+      left.push_back(part);
+    last = one.wanted;
+  }
   return left;
+}
+
+std::uint64_t GpuWork::again_bytes() const {
+  std::uint64_t never = 0;
+  for (const auto& rest : planner_.left()) {
+    const auto& segment = segment_of(rest.wanted);
+    never += file_.model().contents[segment.content].size - rest.first_chunk * segment.chunk_bytes();
+  }
+  return content_bytes(file_, left()) - never;
 }
 
 }  // namespace ptd::cuda

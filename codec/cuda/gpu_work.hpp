@@ -55,8 +55,7 @@ class GpuWork final : public BatchWork {
   /// A chunk of what is wanted.
   struct ChunkOf {
     std::uint32_t wanted = 0;
-    std::uint64_t chunk = 0;  ///< or all
-    static constexpr std::uint64_t all = ~std::uint64_t{0};
+    std::uint64_t chunk = 0;
     friend auto operator<=>(const ChunkOf&, const ChunkOf&) = default;
   };
 
@@ -110,7 +109,8 @@ class GpuWork final : public BatchWork {
   Leaves spare_leaves();
   Result<void> prove();
 
-  [[nodiscard]] std::vector<bool> left_wholes() const;
+  [[nodiscard]] const Segment& segment_of(std::uint32_t wanted) const;
+  [[nodiscard]] std::vector<ChunkOf> left_in_order() const;
   [[nodiscard]] Wanted part_of(const ChunkOf& one) const;
 
   const Reader& file_;

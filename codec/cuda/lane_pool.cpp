@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "file/failure.hpp"
+
 namespace ptd::cuda {
 namespace {
 
@@ -60,7 +62,7 @@ Result<LaneSetPtr> LanePool::take(Device& device) {
   }
   ++made_;
   lock.unlock();
-  auto made = make(device);
+  auto made = file::guarded([&] { return make(device); });
   if (made) return LaneSetPtr(made->release(), {this});
   lock.lock();
   --made_;

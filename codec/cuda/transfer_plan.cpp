@@ -64,7 +64,7 @@ Result<BatchPtr> Planner::next() {
     if (!std::exchange(has_begun_, true)) begin();
     PTD_LET(is_complete, add_content());
     if (!is_complete) break;
-    if (current_.way != Way::left && wanted_[at_].is_whole()) add_tail();
+    if (wanted_[at_].is_whole()) add_tail();
     has_begun_ = false;
   }
   close_task();
@@ -87,8 +87,11 @@ void Planner::begin() {
   }
   constexpr std::uint64_t stored_run = ~std::uint64_t{0};
   current_.run = current_.way == Way::stored ? stored_run : raw_runs_;
-  if (current_.way != Way::left) return;
-  left_.push_back(static_cast<std::uint32_t>(at_));
+  if (current_.way == Way::left) leave_rest();
+}
+
+void Planner::leave_rest() {
+  left_.push_back({static_cast<std::uint32_t>(at_), current_.done / current_.segment->chunk_bytes()});
   current_.done = current_.end;
 }
 
@@ -118,6 +121,10 @@ Result<bool> Planner::add_content() {
 }
 
 Result<bool> Planner::add_next() {
+  if (current_.way == Way::stored && leaves_coded_) {
+    leave_rest();
+    return true;
+  }
   PTD_LET(fill, next_fill());
   if (!add_to_group(fill)) return false;
   if (!add_room(fill.device, fill.buffer_bytes())) return false;

@@ -99,6 +99,12 @@ struct Staging {
   bool checks = true;                  ///< chunks that come raw are checked there, too
 };
 
+/// The rest of what is wanted of a content.
+struct Left {
+  std::uint32_t wanted = 0;  ///< its index
+  std::uint64_t first_chunk = 0;
+};
+
 /// Cuts the work of a load on one device into buffers of buffer_bytes and tasks of about part_bytes. Storages
 /// whose addresses follow each other closely become one copy.
 class Planner {
@@ -125,10 +131,11 @@ class Planner {
   /// Of zeros and blanks, those that belong to storages.
   [[nodiscard]] std::uint64_t zero_bytes() const noexcept { return zero_bytes_; }
 
-  /// Leaves what is coded and not yet planned to the host: the device does not take this file's frames.
-  void leave_coded() noexcept { leaves_coded_ = true; }  // any thread
-  /// Indices of wanted that are left to the host; all of them after the last batch.
-  [[nodiscard]] const std::vector<std::uint32_t>& left() const noexcept { return left_; }
+  /// Leaves what is coded and not yet planned to the host: the device does not take this file's frames. Any
+  /// thread.
+  void leave_coded() noexcept { leaves_coded_ = true; }
+  /// What is left to the host; all of it after the last batch.
+  [[nodiscard]] const std::vector<Left>& left() const noexcept { return left_; }
 
  private:
   enum class Way : std::uint8_t { raw, stored, left };
@@ -145,6 +152,7 @@ class Planner {
   };
 
   void begin();
+  void leave_rest();
   [[nodiscard]] Way way_of(const Segment& segment) const;
   Result<bool> add_content();
   Result<bool> add_next();
@@ -174,7 +182,7 @@ class Planner {
   Current current_;
   std::uint64_t raw_runs_ = 0;
   std::atomic<bool> leaves_coded_ = false;
-  std::vector<std::uint32_t> left_;
+  std::vector<Left> left_;
 
   std::uint64_t group_ = 0;
   GroupSize group_size_;

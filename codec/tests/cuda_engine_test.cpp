@@ -101,15 +101,21 @@ TEST(CudaEngine, WhatTheDeviceDoesNotTakeComesFromTheHost) {
   }
 }
 
-TEST(CudaEngine, AFileThatIsNotForGpusIsNotSentTwice) {
+// Not even to the end of a content.
+TEST(CudaEngine, AContentThatIsNotForGpusIsLeftSoon) {
   Writer writer;
   put(writer, "w", soft(40 * mib, 1));
   SmallGroups bench;
   bench.driver->gpu().kernels.refuses = [](std::uint64_t) { return true; };
   const auto model = bench.open(written(writer, options_of(true)));
-  const auto weights = must(model.load({}));
-  expect_loaded(model, weights);
-  EXPECT_EQ(weights.report().fallback_chunks, chunks_in(model));
+  for (const auto check : {Check::chunks, Check::content}) {
+    const auto before = bench.driver->gpu().kernels.chunks.load();
+    const auto weights = must(model.load(by(Engine::gpu, check)));
+    expect_loaded(model, weights);
+    EXPECT_EQ(weights.report().fallback_chunks, chunks_in(model));
+    EXPECT_LT(bench.driver->gpu().kernels.chunks - before, chunks_in(model) / 2);
+    EXPECT_EQ(weights.report().loaded_bytes, 40 * mib);
+  }
 }
 
 TEST(CudaEngine, ManyContentsThatAreNotForGpusAreLeftSoon) {
@@ -135,6 +141,7 @@ TEST(CudaEngine, ChunksLargerThanABufferAreTheHosts) {
     const auto weights = must(model.load({}));
     expect_loaded(model, weights);
     EXPECT_EQ(weights.report().engine, Engine::host) << "there is nothing else";
+    EXPECT_THAT(weights.report().notes, Contains(HasSubstr("larger than a buffer")));
   }
 }
 
@@ -186,14 +193,6 @@ TEST(CudaEngine, CanBeCancelledAtAnyBatch) {
     EXPECT_EQ(code_of(model.load(request)), "cancelled");
     EXPECT_EQ(bench.driver->gpu().used(), 0U);
   }
-}
-
-/// What a load says, in a line.
-std::string outcome(const Result<Weights>& weights) {
-  if (weights) return "loaded";
-  const auto& error = weights.error();
-  return rule_of(weights) + " at " + (error.offset ? std::to_string(*error.offset) : "") + ": " +
-         error.message;
 }
 
 TEST(CudaEngine, BothSayTheSameOfDamage) {

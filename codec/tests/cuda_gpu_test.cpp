@@ -186,14 +186,6 @@ TEST_F(CudaGpu, BringsEveryByte) {
   }
 }
 
-/// What a load says, in a line.
-std::string outcome(const Result<Weights>& weights) {
-  if (weights) return "loaded";
-  const auto& error = weights.error();
-  return rule_of(weights) + " at " + (error.offset ? std::to_string(*error.offset) : "") + ": " +
-         error.message;
-}
-
 /// Contents of all sizes, raw and coded in turns.
 Buffer mixed() {
   Writer writer;

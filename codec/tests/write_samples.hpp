@@ -53,6 +53,15 @@ std::string rule_of(const Result<T>& result) {
   return result ? "ok" : code_of(result) + " " + std::string(result.error().rule);
 }
 
+/// All that a result says of an error, in a line.
+template <class T>
+std::string outcome(const Result<T>& result) {
+  if (result) return "ok";
+  const auto& error = result.error();
+  return rule_of(result) + " at " + (error.offset ? std::to_string(*error.offset) : "") + ": " +
+         error.message;
+}
+
 template <class T>
 Error error_of(const Result<T>& result) {
   if (!result) return result.error();
