@@ -41,7 +41,8 @@ void Slot::decode(std::span<const ChunkJob> jobs) {
 }
 
 void Slot::hash(std::span<const cuda::gpu::LeafRun> leaf_runs, cudaStream_t stream) {
-  need(gpu_decoder().enqueue_leaves(stream, leaf_runs, workspace_));
+  const auto batch = need(gpu_decoder().tell_leaves(stream, leaf_runs, workspace_));
+  need(gpu_decoder().hash_leaves(stream, batch, workspace_));
 }
 
 void Slot::finish() {

@@ -146,9 +146,14 @@ class CudaLane final : public Lane {
     return decoder_.enqueue(stream_, jobs, workspace);
   }
 
-  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
+  [[nodiscard]] Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
+                                                   const gpu::Workspace& workspace) override {
+    return decoder_.tell_leaves(stream_, runs, workspace);
+  }
+
+  [[nodiscard]] Result<void> hash_leaves(const gpu::LeafBatch& batch,
                                          const gpu::Workspace& workspace) override {
-    return decoder_.enqueue_leaves(stream_, runs, workspace);
+    return decoder_.hash_leaves(stream_, batch, workspace);
   }
 
   [[nodiscard]] Result<MarkPtr> mark() override { return CudaMark::make(context_, stream_); }

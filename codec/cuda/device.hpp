@@ -36,7 +36,12 @@ class Lane {
   /// Decodes and checks chunks; gpu::statuses tells what became of them. Errors: `argument`, `device`.
   [[nodiscard]] virtual Result<void> decode(std::span<const gpu::ChunkJob> jobs,
                                             const gpu::Workspace& workspace) = 0;
-  [[nodiscard]] virtual Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
+  /// Tells the device of leaves that are to be hashed: before `decode`, so that no copy to the device waits
+  /// for what is decoded.
+  [[nodiscard]] virtual Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
+                                                           const gpu::Workspace& workspace) = 0;
+  /// Hashes what it was told of last.
+  [[nodiscard]] virtual Result<void> hash_leaves(const gpu::LeafBatch& batch,
                                                  const gpu::Workspace& workspace) = 0;
   [[nodiscard]] virtual Result<MarkPtr> mark() = 0;
 };

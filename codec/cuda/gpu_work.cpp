@@ -175,8 +175,9 @@ Result<void> GpuWork::enqueue(std::uint64_t number) {
   if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).mark->wait()));
   auto& group = group_of(number);
   const auto& slot = slot_of(number);
+  PTD_LET(leaves, tell_leaves(group, slot));
   PTD_TRY(slot.lane->decode(std::span(group.jobs).first(group.job_count), slot.jobs_room));
-  if (check_ == Check::content) PTD_TRY(enqueue_leaves(group, slot));
+  PTD_TRY(hash_leaves(leaves, slot));
   PTD_LET(mark, slot.lane->mark());
   {
     const std::lock_guard lock(mutex_);
@@ -187,8 +188,9 @@ Result<void> GpuWork::enqueue(std::uint64_t number) {
   return {};
 }
 
-/// A run of leaves a fill, and their digests back.
-Result<void> GpuWork::enqueue_leaves(const Group& group, const Slot& slot) {
+/// A run of leaves a fill.
+Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot) {
+  if (check_ != Check::content) return gpu::LeafBatch{};
   std::vector<gpu::LeafRun> runs;
   std::uint64_t bytes = 0;
   for (const auto& batch : group.batches)
@@ -198,8 +200,13 @@ Result<void> GpuWork::enqueue_leaves(const Group& group, const Slot& slot) {
                       .digests = number_of(slot.device_leaves + bytes)});
       bytes += leaves_bytes(fill);
     }
-  PTD_TRY(slot.lane->hash_leaves(runs, slot.runs_room));
-  return slot.lane->fetch(slot.host_leaves.data(), slot.device_leaves, bytes);
+  return slot.lane->tell_leaves(runs, slot.runs_room);
+}
+
+Result<void> GpuWork::hash_leaves(const gpu::LeafBatch& batch, const Slot& slot) {
+  if (batch.runs == 0) return {};
+  PTD_TRY(slot.lane->hash_leaves(batch, slot.runs_room));
+  return slot.lane->fetch(slot.host_leaves.data(), slot.device_leaves, batch.leaves * sizeof(Digest));
 }
 
 /// Looks at what became of a group, once it has been decoded.

@@ -102,7 +102,8 @@ class GpuWork final : public BatchWork {
   void add_jobs(Group& group, const Fill& fill, const Segment& segment, const reader::ChunkTable& table);
 
   Result<void> enqueue(std::uint64_t number);
-  Result<void> enqueue_leaves(const Group& group, const Slot& slot);
+  Result<gpu::LeafBatch> tell_leaves(const Group& group, const Slot& slot);
+  static Result<void> hash_leaves(const gpu::LeafBatch& batch, const Slot& slot);
   Result<void> settle(std::uint64_t number, const Result<void>& reached);
   void look_at_statuses(const Group& group, const Slot& slot);
   void take_leaves(const Group& group, const Slot& slot);

@@ -169,7 +169,7 @@ TEST(CudaEngine, WithoutMemoryForItTheHostDoesIt) {
 
 TEST(CudaEngine, FailuresOfTheDeviceLeaveNothingBehind) {
   const Buffer file = mixed(16);
-  for (const std::string call : {"copy", "decode", "hash", "fetch", "mark"})
+  for (const std::string call : {"copy", "decode", "tell", "hash", "fetch", "mark"})
     for (int number = 0; number < 6; ++number) {
       SmallGroups bench;
       const auto model = bench.open(file);

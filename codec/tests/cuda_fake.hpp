@@ -187,13 +187,27 @@ class FakeLane final : public Lane {
     return {};
   }
 
-  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
-                                         const gpu::Workspace& workspace) override {
-    if (runs.empty()) return {};
-    PTD_TRY(faults_.check("hash", ErrorCode::device));
+  [[nodiscard]] Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
+                                                   const gpu::Workspace& workspace) override {
+    if (runs.empty()) return gpu::LeafBatch{};
+    PTD_TRY(faults_.check("tell", ErrorCode::device));
     PTD_TRY(gpu::check_runs(runs, workspace));
-    queue_->add([copied = std::vector(runs.begin(), runs.end())] {
-      for (const auto& run : copied) {
+    const gpu::LeafBatch batch{static_cast<std::uint32_t>(runs.size()), gpu::place_runs(runs, workspace)};
+    queue_->add([workspace, bytes = runs.size_bytes()] {
+      std::memcpy(Kernels::room(workspace.device, bytes).data(), workspace.host.data(), bytes);
+    });
+    return batch;
+  }
+
+  [[nodiscard]] Result<void> hash_leaves(const gpu::LeafBatch& batch,
+                                         const gpu::Workspace& workspace) override {
+    if (batch.runs == 0) return {};
+    PTD_TRY(faults_.check("hash", ErrorCode::device));
+    queue_->add([batch, workspace] {
+      std::vector<gpu::LeafRun> told(batch.runs);
+      const auto from = Kernels::room(workspace.device, told.size() * sizeof(gpu::LeafRun));
+      std::memcpy(told.data(), from.data(), from.size());
+      for (const auto& run : told) {
         const auto leaves = (run.size + segment::leaf_bytes - 1) / segment::leaf_bytes;
         segment::hash_leaves(Kernels::room(run.bytes, run.size),
                              Kernels::room(run.digests, leaves * sizeof(Digest)));

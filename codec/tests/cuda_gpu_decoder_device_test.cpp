@@ -327,7 +327,8 @@ TEST_F(CudaGpuDecoder, HashesLeaves) {
   const OnGpu digests(Buffer(expected.size()));
   for (auto& run : runs) run.digests += digests.address();
   Desk room(leaves_needs(runs.size()));
-  must(Lab::get()->decoder().enqueue_leaves(Lab::get()->stream(), runs, room.workspace));
+  const auto batch = must(Lab::get()->decoder().tell_leaves(Lab::get()->stream(), runs, room.workspace));
+  must(Lab::get()->decoder().hash_leaves(Lab::get()->stream(), batch, room.workspace));
   Lab::get()->wait();
   EXPECT_EQ(digests.read(), expected);
 }

@@ -74,19 +74,27 @@ Result<void> Decoder::enqueue(CUstream stream, std::span<const ChunkJob> jobs,
       "fetching what became of chunks");
 }
 
-Result<void> Decoder::enqueue_leaves(CUstream stream, std::span<const LeafRun> runs,
-                                     const Workspace& workspace) const {
-  if (runs.empty()) return {};
+Result<LeafBatch> Decoder::tell_leaves(CUstream stream, std::span<const LeafRun> runs,
+                                       const Workspace& workspace) const {
+  if (runs.empty()) return LeafBatch{};
   PTD_TRY(check_runs(runs, workspace));
-  auto leaves = place_runs(runs, workspace);
+  const LeafBatch batch{static_cast<std::uint32_t>(runs.size()), place_runs(runs, workspace)};
+  const CurrentContext current(*api_, context_);
+  PTD_TRY(api_->check(current.result(), "using the GPU"));
+  PTD_TRY(
+      api_->check(api_->cuMemcpyHtoDAsync(workspace.device, workspace.host.data(), runs.size_bytes(), stream),
+                  "telling the GPU about leaves"));
+  return batch;
+}
+
+Result<void> Decoder::hash_leaves(CUstream stream, const LeafBatch& batch, const Workspace& workspace) const {
+  if (batch.runs == 0) return {};
   const CurrentContext current(*api_, context_);
   PTD_TRY(api_->check(current.result(), "using the GPU"));
   CUdeviceptr device_runs = workspace.device;
-  auto count = static_cast<std::uint32_t>(runs.size());
+  auto [count, leaves] = batch;
   void* arguments[] = {&device_runs, &count, &leaves};
   const auto warps = static_cast<unsigned>((leaves + warp_threads - 1) / warp_threads);
-  PTD_TRY(api_->check(api_->cuMemcpyHtoDAsync(device_runs, workspace.host.data(), runs.size_bytes(), stream),
-                      "telling the GPU about leaves"));
   return api_->check(
       api_->cuLaunchKernel(hash_, warps, 1, 1, warp_threads, 1, 1, 0, stream, arguments, nullptr),
       "hashing on the GPU");

@@ -28,10 +28,17 @@ class Decoder {
   [[nodiscard]] Result<void> enqueue(CUstream stream, std::span<const ChunkJob> jobs,
                                      const Workspace& workspace) const;
 
-  /// Enqueues the hashing of leaves. Many at once are far better than a few: a GPU has room for tens of
-  /// thousands.
-  [[nodiscard]] Result<void> enqueue_leaves(CUstream stream, std::span<const LeafRun> runs,
-                                            const Workspace& workspace) const;
+  /// Enqueues the copying of runs to the workspace; the runs themselves are copied before it returns. Best
+  /// done before any kernel of the stream is enqueued whose end is some time away: a copy that waits for a
+  /// kernel makes those of other streams wait, too. Errors: `argument` for a run or a workspace that cannot
+  /// be; `device`.
+  [[nodiscard]] Result<LeafBatch> tell_leaves(CUstream stream, std::span<const LeafRun> runs,
+                                              const Workspace& workspace) const;
+
+  /// Enqueues the hashing of leaves that were told to this workspace last. Many at once are far better than a
+  /// few: a GPU has room for tens of thousands.
+  [[nodiscard]] Result<void> hash_leaves(CUstream stream, const LeafBatch& batch,
+                                         const Workspace& workspace) const;
 
  private:
   Decoder(CudaApiPtr api, CUcontext context) : api_(std::move(api)), context_(context) {}

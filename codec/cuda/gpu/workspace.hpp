@@ -41,6 +41,12 @@ Result<void> check_runs(std::span<const LeafRun> runs, const Workspace& workspac
 /// What became of the jobs of the last batch in this workspace, once the stream has passed it.
 std::span<const ChunkStatus> statuses(const Workspace& workspace, std::size_t jobs) noexcept;
 
+/// Runs of leaves that a GPU was told of.
+struct LeafBatch {
+  std::uint32_t runs = 0;
+  std::uint64_t leaves = 0;  ///< of all of them
+};
+
 /// Where jobs, statuses, pieces and planes of a batch lie in its workspace: offsets, in this order. The host
 /// has the first two only.
 struct WorkspaceParts {
