@@ -154,11 +154,9 @@ bool Claims::is_its_own(const Error& error) {
 
 Result<bool> Claims::wait_for_others() {
   bool is_complete = true;
-  const Arrival* last = nullptr;  // most have the same as the one before
-  for (const auto* memory : out_.memories) {
-    if (memory == nullptr || memory->block->arrival.get() == last) continue;
-    const auto arrival = memory->block->arrival;
-    last = arrival.get();
+  const auto blocks = out_.blocks;  // some may have to be forgotten
+  for (const auto& block : blocks) {
+    const auto& arrival = block->arrival;
     if (std::ranges::find(waited_for_, arrival) != waited_for_.end()) continue;
     waited_for_.push_back(arrival);
     const auto mark = arrival->wait();
