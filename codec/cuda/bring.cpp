@@ -36,11 +36,12 @@ bool is_final(ErrorCode code) {
 class Bringing {
  public:
   Bringing(WeightCache::Inner& cache, const Reader& file, FileScope& scope, const DevicePtr& device,
-           const BringOptions& options, LoadReport& report)
+           const Allocation& memory, const BringOptions& options, LoadReport& report)
       : cache_(cache),
         file_(file),
         scope_(scope),
         device_(device),
+        memory_(memory),
         options_(options),
         report_(report),
         sizes_{cache.pool.buffer_bytes(), part_bytes(cache.options)} {}
@@ -70,16 +71,31 @@ class Bringing {
     auto made = GpuWork::make(file_, scope_.tables, source, wanted, device_, cache_.lanes,
                               {options_.check, sizes_, work, options_.allocator, options_.most_scratch});
     if (made) return std::move(*made);
-    report_.notes.push_back(made.error().message + ", so chunks are decoded and checked on the host");
+    note_host(made.error());
     return nullptr;
+  }
+
+  void note_host(const Error& error) {
+    report_.notes.push_back(error.message + ", so chunks are decoded and checked on the host");
   }
 
   Result<void> by_gpu(const ByteSource& source, std::span<const Wanted> wanted,
                       std::unique_ptr<GpuWork> work) {
-    auto done = transfer(*work, source, wanted, options_.progress);
+    // After the memory that the bytes go to: if not both can be had, the host does without.
+    const auto take_scratch = [&]() -> Result<void> {
+      PTD_TRY(memory_.wait());
+      return work->take_scratch();
+    };
+    const Allocation scratch(take_scratch, where_to_allocate(options_.allocator));
+    auto done = transfer(*work, source, wanted, scratch, useful_threads(cache_.options), options_.progress);
+    PTD_TRY(memory_.wait());
+    if (const auto there = scratch.wait(); !there) {
+      note_host(there.error());
+      return again_by_host(wanted, std::move(work), options_.progress);
+    }
     // The host has the last word on what is wrong with a file, and where it is wrong first.
     if (!done && !is_final(done.error().code)) {
-      PTD_TRY(again_by_host(wanted, std::move(work)));
+      PTD_TRY(again_by_host(wanted, std::move(work), at_the_end()));
       report_.notes.push_back("by the GPU the load failed (" + done.error().message +
                               "), so the host did it");
       return {};
@@ -92,30 +108,35 @@ class Bringing {
     report_.zero_bytes += work->zero_bytes();
     report_.loaded_bytes -= work->again_bytes();
     const auto left = work->left();
-    return left.empty() ? Result<void>() : again_by_host(left, std::move(work));
+    return left.empty() ? Result<void>() : again_by_host(left, std::move(work), at_the_end());
   }
 
   /// What is left of the load. The work gives back what it holds first.
-  Result<void> again_by_host(std::span<const Wanted> wanted, std::unique_ptr<GpuWork> work) {
+  Result<void> again_by_host(std::span<const Wanted> wanted, std::unique_ptr<GpuWork> work,
+                             const Progress& progress) {
     work.reset();
     const auto feed = choose_feed(file_, scope_.tables, wanted, ReadPath::buffered);
-    Progress progress;
-    if (options_.progress)
-      progress = [this](std::uint64_t, std::uint64_t total) { return options_.progress(total, total); };
     return by_host(*feed.source, wanted, progress);
+  }
+
+  /// For what has been counted once.
+  [[nodiscard]] Progress at_the_end() const {
+    if (!options_.progress) return {};
+    return [this](std::uint64_t, std::uint64_t total) { return options_.progress(total, total); };
   }
 
   Result<void> by_host(const ByteSource& source, std::span<const Wanted> wanted, const Progress& progress) {
     HostWork work(file_, scope_.tables, wanted, *device_, options_.check, sizes_);
-    PTD_TRY(transfer(work, source, wanted, progress));
+    PTD_TRY(transfer(work, source, wanted, memory_, useful_threads(cache_.options), progress));
     report_.zero_bytes += work.zero_bytes();
     return {};
   }
 
   Result<void> transfer(BatchWork& work, const ByteSource& source, std::span<const Wanted> wanted,
-                        const Progress& progress) {
+                        const Allocation& memory, unsigned most_threads, const Progress& progress) {
     const auto bytes = progress ? content_bytes(file_, wanted) : 0;
-    PTD_LET(done, run_transfer(work, source, cache_.pool, {threads_for(wanted), bytes, progress}));
+    PTD_LET(done, run_transfer(work, source, cache_.pool, memory,
+                               {threads_for(wanted, most_threads), bytes, progress}));
     report_.loaded_bytes += done.copied_bytes;
     report_.stored_bytes += done.stored_bytes;
     report_.copies += done.copies;
@@ -123,8 +144,7 @@ class Bringing {
   }
 
   /// One for each part, as far as there are so many.
-  [[nodiscard]] unsigned threads_for(std::span<const Wanted> wanted) const {
-    const auto most = useful_threads(cache_.options);
+  [[nodiscard]] unsigned threads_for(std::span<const Wanted> wanted, unsigned most) const {
     if (wanted.size() >= most) return most;
     const auto parts = content_bytes(file_, wanted) / sizes_.part_bytes + wanted.size();
     return static_cast<unsigned>(std::min<std::uint64_t>(most, parts));
@@ -134,6 +154,7 @@ class Bringing {
   const Reader& file_;
   FileScope& scope_;
   const DevicePtr& device_;
+  const Allocation& memory_;
   const BringOptions& options_;
   LoadReport& report_;
   const Planner::Sizes sizes_;
@@ -142,10 +163,11 @@ class Bringing {
 }  // namespace
 
 Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope,
-                      const DevicePtr& device, const std::vector<Wanted>& wanted, const BringOptions& options,
-                      LoadReport& report) {
+                      const DevicePtr& device, const std::vector<Wanted>& wanted, const Allocation& memory,
+                      const BringOptions& options, LoadReport& report) {
+  PTD_TRY(wanted.empty() ? memory.wait()
+                         : Bringing(cache, file, scope, device, memory, options, report).run(wanted));
   if (wanted.empty()) return MarkPtr();
-  PTD_TRY(Bringing(cache, file, scope, device, options, report).run(wanted));
   if (cache.pool.counts().pageable_bytes > 0)
     report.notes.emplace_back("memory to copy from could not be page-locked, so copies are slow");
   return device->mark();

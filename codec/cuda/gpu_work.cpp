@@ -28,45 +28,48 @@ Result<std::unique_ptr<GpuWork>> GpuWork::make(const Reader& file, TableStore& t
                                                const DevicePtr& device, LanePool& lanes,
                                                const Options& options) {
   PTD_LET(set, lanes.take(*device));
-  const auto parts = slot_parts(options.most, options.check == Check::content);
-  const auto bytes = parts.device_bytes * slots;
-  if (bytes > options.most_scratch)
+  auto work =
+      std::unique_ptr<GpuWork>(new GpuWork(file, tables, source, wanted, device, options, std::move(set)));
+  if (work->scratch_bytes() > options.most_scratch)
     return ptd::fail(ErrorCode::no_memory, "", "the load may not allocate the memory for it");
-  PTD_LET(scratch, Arena::make(device, bytes, options.allocator, nullptr));
-  return std::unique_ptr<GpuWork>(
-      new GpuWork(file, tables, source, wanted, device, options, std::move(set), scratch));
+  return work;
 }
 
 GpuWork::GpuWork(const Reader& file, TableStore& tables, const ByteSource& source,
-                 std::span<const Wanted> wanted, DevicePtr device, const Options& options, LaneSetPtr lanes,
-                 ArenaPtr scratch)
+                 std::span<const Wanted> wanted, DevicePtr device, const Options& options, LaneSetPtr lanes)
     : file_(file),
       tables_(tables),
       wanted_(wanted),
       device_(std::move(device)),
       check_(options.check),
       lanes_(std::move(lanes)),
-      scratch_(std::move(scratch)),
-      staging_{.most = options.most, .checks = options.check != Check::none},
+      parts_(slot_parts(options.most, check_ == Check::content)),
+      allocator_(options.allocator),
+      staging_{.places = {}, .most = options.most, .checks = options.check != Check::none},
       planner_(file, wanted, options.sizes, staging_, tables, source),
       proofs_(file, wanted, options.check == Check::content) {
-  for (auto& group : groups_) group.jobs.resize(options.most.chunks);
-  place_slots(slot_parts(options.most, options.check == Check::content));
+  for (std::size_t i = 0; i < slots; ++i) slots_[i].lane = lanes_->lanes[i].get();
 }
 
-void GpuWork::place_slots(const SlotParts& parts) {
+Result<void> GpuWork::take_scratch() {
+  PTD_LET(scratch, Arena::make(device_, scratch_bytes(), allocator_, nullptr));
+  scratch_ = scratch;
+  place_slots();
+  return {};
+}
+
+void GpuWork::place_slots() {
   for (std::size_t i = 0; i < slots; ++i) {
     auto& slot = slots_[i];
-    auto* const device = scratch_->base() + i * parts.device_bytes;
+    auto* const device = scratch_->base() + i * parts_.device_bytes;
     const auto host = lanes_->host[i];
-    slot.lane = lanes_->lanes[i].get();
-    staging_.places[i] = device + parts.stored;
-    slot.jobs_room = {number_of(device + parts.device_jobs), parts.device_runs - parts.device_jobs,
-                      host.subspan(parts.host_jobs, parts.host_runs - parts.host_jobs)};
-    slot.runs_room = {number_of(device + parts.device_runs), parts.device_leaves - parts.device_runs,
-                      host.subspan(parts.host_runs, parts.host_leaves - parts.host_runs)};
-    slot.device_leaves = device + parts.device_leaves;
-    slot.host_leaves = host.subspan(parts.host_leaves, parts.host_bytes - parts.host_leaves);
+    staging_.places[i].base = device + parts_.stored;
+    slot.jobs_room = {number_of(device + parts_.device_jobs), parts_.device_runs - parts_.device_jobs,
+                      host.subspan(parts_.host_jobs, parts_.host_runs - parts_.host_jobs)};
+    slot.runs_room = {number_of(device + parts_.device_runs), parts_.device_leaves - parts_.device_runs,
+                      host.subspan(parts_.host_runs, parts_.host_leaves - parts_.host_runs)};
+    slot.device_leaves = device + parts_.device_leaves;
+    slot.host_leaves = host.subspan(parts_.host_leaves, parts_.host_bytes - parts_.host_leaves);
   }
 }
 
@@ -96,6 +99,7 @@ Result<bool> GpuWork::open_group(std::uint64_t number) {
   if (is_stopped_) return false;
   begun_ = number + 1;
   group_of(number).step = Group::Step::filling;
+  group_of(number).jobs.resize(staging_.most.chunks);
   return true;
 }
 
@@ -134,7 +138,7 @@ Result<void> GpuWork::fill(Worker& worker, const Batch& batch, const Fill& fill,
 void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
                        const reader::ChunkTable& table) {
   const auto first = fill.begin / segment.chunk_bytes();
-  const auto raw = number_of(wanted_[fill.wanted].address);
+  const auto raw = wanted_[fill.wanted].to.offset;
   gpu::ChunkJob job;
   job.width = plane_width(segment.encoding);
   job.rotated = sign_rotated(segment.encoding) ? 1 : 0;
@@ -144,7 +148,7 @@ void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
     const auto stored = table.stored_begin(chunk);
     job.raw = raw + table.raw_begin(chunk);
     job.raw_bytes = static_cast<std::uint32_t>(table.raw_end(chunk) - table.raw_begin(chunk));
-    job.stored = fill.is_stored() ? number_of(fill.device) + stored - fill.stored_begin : job.raw;
+    job.stored = fill.is_stored() ? fill.to.offset + stored - fill.stored_begin : job.raw;
     job.stored_bytes = static_cast<std::uint32_t>(table.stored_begin(chunk + 1) - stored);
     job.hash = table.raw_hash(chunk);
     group.jobs[fill.first_job + i] = job;
@@ -154,7 +158,7 @@ void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
 Result<MarkPtr> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
   auto& lane = *slot_of(batch->group).lane;
   for (const auto& copy : batch->copies)
-    PTD_TRY(lane.copy(copy.device, buffer.data() + copy.in_buffer, copy.bytes));
+    PTD_TRY(lane.copy(copy.to.address(), buffer.data() + copy.in_buffer, copy.bytes));
   PTD_LET(mark, lane.mark());  // the buffer need not wait for what is decoded out of it
   bool is_last = false;
   {
@@ -175,6 +179,7 @@ Result<void> GpuWork::enqueue(std::uint64_t number) {
   if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).mark->wait()));
   auto& group = group_of(number);
   const auto& slot = slot_of(number);
+  add_addresses(group);
   PTD_LET(leaves, tell_leaves(group, slot));
   PTD_TRY(slot.lane->decode(std::span(group.jobs).first(group.job_count), slot.jobs_room));
   PTD_TRY(hash_leaves(leaves, slot));
@@ -188,6 +193,15 @@ Result<void> GpuWork::enqueue(std::uint64_t number) {
   return {};
 }
 
+void GpuWork::add_addresses(Group& group) {
+  for (const auto& batch : group.batches)
+    for (const auto& fill : batch->fills)
+      for (auto& job : std::span(group.jobs).subspan(fill.first_job, fill.chunks)) {
+        job.raw += number_of(wanted_[fill.wanted].to.room->base);
+        job.stored += number_of(fill.to.room->base);
+      }
+}
+
 /// A run of leaves a fill.
 Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot) {
   if (check_ != Check::content) return gpu::LeafBatch{};
@@ -195,7 +209,7 @@ Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot
   std::uint64_t bytes = 0;
   for (const auto& batch : group.batches)
     for (const auto& fill : batch->fills) {
-      runs.push_back({.bytes = number_of(wanted_[fill.wanted].address + fill.begin),
+      runs.push_back({.bytes = number_of(wanted_[fill.wanted].to.plus(fill.begin).address()),
                       .size = fill.bytes,
                       .digests = number_of(slot.device_leaves + bytes)});
       bytes += leaves_bytes(fill);

@@ -24,12 +24,15 @@ class GpuWork final : public BatchWork {
     std::uint64_t most_scratch = 0;        ///< bytes that they may take
   };
 
-  /// All that is given outlives it. Errors: `device` if the device cannot decode, `no_memory` if there is not
-  /// enough for the slots.
+  /// All that is given outlives it. Errors: `device` if the device cannot decode, `no_memory` if the slots
+  /// would take more than they may.
   static Result<std::unique_ptr<GpuWork>> make(const Reader& file, TableStore& tables,
                                                const ByteSource& source, std::span<const Wanted> wanted,
                                                const DevicePtr& device, LanePool& lanes,
                                                const Options& options);
+
+  /// Allocates the slots; before anything is sent, and once. Error `no_memory`.
+  Result<void> take_scratch();
 
   Result<BatchPtr> next() override;
   Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) override;
@@ -49,7 +52,7 @@ class GpuWork final : public BatchWork {
   /// Bytes of what is left that the device had been given.
   [[nodiscard]] std::uint64_t again_bytes() const;
   [[nodiscard]] std::uint64_t zero_bytes() const noexcept { return planner_.zero_bytes(); }
-  [[nodiscard]] std::uint64_t scratch_bytes() const noexcept { return scratch_->bytes(); }
+  [[nodiscard]] std::uint64_t scratch_bytes() const noexcept { return parts_.device_bytes * slots; }
 
  private:
   /// A chunk of what is wanted.
@@ -69,7 +72,8 @@ class GpuWork final : public BatchWork {
 
   struct Group {
     enum class Step : std::uint8_t { filling, enqueued, settled };
-    std::vector<gpu::ChunkJob> jobs;  ///< each written by the fill that it belongs to
+    std::vector<gpu::ChunkJob> jobs;  ///< each written by the fill that it belongs to, when there may be no
+                                      ///< memory yet: addresses count from their room until it is enqueued
 
     // With the lock, while it is filled.
     Step step = Step::settled;
@@ -91,17 +95,18 @@ class GpuWork final : public BatchWork {
   static constexpr std::uint64_t most_groups = 2 * slots;
 
   GpuWork(const Reader& file, TableStore& tables, const ByteSource& source, std::span<const Wanted> wanted,
-          DevicePtr device, const Options& options, LaneSetPtr lanes, ArenaPtr scratch);
+          DevicePtr device, const Options& options, LaneSetPtr lanes);
 
   [[nodiscard]] Slot& slot_of(std::uint64_t group) { return slots_[group % slots]; }
   [[nodiscard]] Group& group_of(std::uint64_t group) { return groups_[group % most_groups]; }
-  void place_slots(const SlotParts& parts);
+  void place_slots();
 
   Result<bool> open_group(std::uint64_t number);
   Result<void> close_group();
   void add_jobs(Group& group, const Fill& fill, const Segment& segment, const reader::ChunkTable& table);
 
   Result<void> enqueue(std::uint64_t number);
+  void add_addresses(Group& group);
   Result<gpu::LeafBatch> tell_leaves(const Group& group, const Slot& slot);
   static Result<void> hash_leaves(const gpu::LeafBatch& batch, const Slot& slot);
   Result<void> settle(std::uint64_t number, const Result<void>& reached);
@@ -120,7 +125,9 @@ class GpuWork final : public BatchWork {
   const DevicePtr device_;
   const Check check_;
   const LaneSetPtr lanes_;
-  const ArenaPtr scratch_;
+  const SlotParts parts_;
+  const Allocator* const allocator_;
+  ArenaPtr scratch_;
   Staging staging_;
   Planner planner_;
   ContentProofs proofs_;

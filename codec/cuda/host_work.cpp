@@ -14,7 +14,7 @@ Result<void> HostWork::fill(Worker& worker, const Batch& /*batch*/, const Fill& 
 
 Result<MarkPtr> HostWork::send(const BatchPtr& batch, Bytes buffer) {
   for (const auto& copy : batch->copies)
-    PTD_TRY(device_.copy(copy.device, buffer.data() + copy.in_buffer, copy.bytes));
+    PTD_TRY(device_.copy(copy.to.address(), buffer.data() + copy.in_buffer, copy.bytes));
   return device_.mark();
 }
 
@@ -23,7 +23,7 @@ Result<void> HostWork::finish() { return set_zeros(device_, planner_.zeros()); }
 void HostWork::settle() noexcept { settle_queue(device_); }
 
 Result<void> set_zeros(Device& device, std::span<const Zeros> zeros) {
-  for (const auto& one : zeros) PTD_TRY(device.set_zero(one.device, one.bytes));
+  for (const auto& one : zeros) PTD_TRY(device.set_zero(one.to.address(), one.bytes));
   return {};
 }
 

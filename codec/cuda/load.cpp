@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 
 #include "cuda/bring.hpp"
 #include "cuda/claims.hpp"
@@ -154,7 +155,7 @@ class Load {
       hold(placed, memory);
       if (model_.storages[placed.storage].access == Access::mutable_)
         PTD_TRY(give_to_state(placed.storage, memory));
-      wanted_.push_back({placed.storage, static_cast<std::byte*>(placed.memory), false});
+      wanted_.push_back({placed.storage, {&room(static_cast<std::byte*>(placed.memory)), 0}, false});
     }
     return {};
   }
@@ -186,8 +187,7 @@ class Load {
     auto& report = out_->report;
     const auto blocks = timed(report.claim_seconds, [&] { return claims_.claim(entries_, arrival_); });
     for (const auto& block : blocks) misses_ += block->storages.size();
-    PTD_TRY(timed(report.allocate_seconds, [&] { return make_room(blocks); }));
-    PTD_LET(mark, timed(report.bring_seconds, [&] { return bring_wanted(); }));
+    PTD_LET(mark, allocate_and_bring(blocks));
     for (const auto& block : blocks)
       if (block->arena) block->arena->set_mark(mark);
     arrival_->succeed(mark);
@@ -196,20 +196,56 @@ class Load {
     return timed(report.wait_seconds, [&] { return claims_.wait_for_others(); });
   }
 
-  Result<MarkPtr> bring_wanted() {
+  Result<MarkPtr> allocate_and_bring(const std::vector<BlockPtr>& blocks) {
+    PTD_LET(sizes, sizes_of(blocks));
+    auto& report = out_->report;
+    std::vector<NewArena> arenas;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (sizes[i] == 0) continue;
+      if (blocks[i]->device == host_memory)
+        PTD_TRY(timed(report.allocate_seconds, [&] { return make_room_on_host(*blocks[i], sizes[i]); }));
+      else
+        arenas.push_back({blocks[i].get(), sizes[i], &room(nullptr)});
+    }
+    const auto allocate = [&] { return timed(report.allocate_seconds, [&] { return make_room(arenas); }); };
+    const Allocation memory(allocate, where_to_allocate(request_.allocator));
+    list_wanted(arenas);
+    return timed(report.bring_seconds, [&] { return bring_wanted(memory); });
+  }
+
+  Result<MarkPtr> bring_wanted(const Allocation& memory) {
     const auto allocated = std::min(out_->report.allocated_bytes, request_.max_bytes);
     const BringOptions options{request_.check,    request_.engine,    request_.path,
                                request_.progress, request_.allocator, request_.max_bytes - allocated};
-    return bring(cache_, shared_.file, *shared_.scope, device_, wanted_, options, out_->report);
+    return bring(cache_, shared_.file, *shared_.scope, device_, wanted_, memory, options, out_->report);
   }
 
-  Result<void> make_room(const std::vector<BlockPtr>& blocks) {
-    PTD_LET(sizes, sizes_of(blocks));
+  /// An arena that is to be made.
+  struct NewArena {
+    Block* block = nullptr;
+    std::uint64_t bytes = 0;
+    Room* room = nullptr;
+  };
+
+  Room& room(std::byte* base) { return rooms_.emplace_back(Room{base}); }
+
+  void list_wanted(const std::vector<NewArena>& arenas) {
     std::size_t storages = wanted_.size();
-    for (const auto& block : blocks) storages += block->storages.size();
+    for (const auto& arena : arenas) storages += arena.block->storages.size();
     wanted_.reserve(storages);
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-      if (sizes[i] > 0) PTD_TRY(make_room(*blocks[i], sizes[i]));
+    for (const auto& arena : arenas) {
+      out_->report.allocated_bytes += arena.bytes;
+      for (const auto& memory : arena.block->storages)
+        if (memory.bytes > 0) wanted_.push_back({memory.storage, {arena.room, memory.offset}, true});
+    }
+  }
+
+  Result<void> make_room(const std::vector<NewArena>& arenas) const {
+    for (const auto& [block, bytes, room] : arenas) {
+      PTD_LET(arena, Arena::make(device_, bytes, request_.allocator, cache_.ledger));
+      block->place(arena);
+      room->base = arena->base();
+    }
     return {};
   }
 
@@ -227,16 +263,6 @@ class Load {
       sizes.push_back(bytes);
     }
     return sizes;
-  }
-
-  Result<void> make_room(Block& block, std::uint64_t bytes) {
-    if (block.device == host_memory) return make_room_on_host(block, bytes);
-    PTD_LET(arena, Arena::make(device_, bytes, request_.allocator, cache_.ledger));
-    out_->report.allocated_bytes += bytes;
-    block.place(arena);
-    for (const auto& memory : block.storages)
-      if (memory.bytes > 0) wanted_.push_back({memory.storage, memory.data, true});
-    return {};
   }
 
   Result<void> make_room_on_host(Block& block, std::uint64_t bytes) {
@@ -280,6 +306,7 @@ class Load {
   std::vector<ArrivalPtr> arrivals_;                  ///< of what was
   std::vector<bool> is_wanted_;                       ///< by entry of the layout
   std::vector<std::uint32_t> entries_;                ///< wanted
+  std::deque<Room> rooms_;                            ///< never moved, as others point into it
   std::vector<Wanted> wanted_;                        ///< where bytes go on the device
   std::uint64_t misses_ = 0;
 };

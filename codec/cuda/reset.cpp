@@ -23,10 +23,14 @@ Result<void> reset_on_host(const Reader& file, const Here& storages) {
 }
 
 Result<void> reset_on_device(State::Inner& state, const DevicePtr& device, const Here& storages) {
+  std::vector<Room> rooms;
+  rooms.reserve(storages.size());  // others point into it
   std::vector<Wanted> wanted;
-  for (const auto& [storage, memory] : storages) wanted.push_back({storage, memory->data, false});
+  for (const auto& [storage, memory] : storages)
+    wanted.push_back({storage, {&rooms.emplace_back(Room{memory->data}), 0}, false});
+  const Allocation there([] { return Result<void>(); }, Allocation::Where::here);
   LoadReport report;
-  PTD_LET(mark, bring(*state.cache, state.file, *state.scope, device, wanted, {}, report));
+  PTD_LET(mark, bring(*state.cache, state.file, *state.scope, device, wanted, there, {}, report));
   return mark ? mark->wait() : Result<void>();
 }
 

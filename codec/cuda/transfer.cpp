@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "cuda/parallel.hpp"
 #include "file/failure.hpp"
@@ -38,12 +39,14 @@ struct Turn {
 
 class Transfer {
  public:
-  Transfer(BatchWork& work, const ByteSource& source, PinnedPool& pool, const TransferOptions& options)
-      : work_(work), source_(source), pool_(pool), options_(options) {}
+  Transfer(BatchWork& work, const ByteSource& source, PinnedPool& pool, const Allocation& memory,
+           const TransferOptions& options)
+      : work_(work), source_(source), pool_(pool), memory_(memory), options_(options) {}
 
   Result<TransferReport> run() {
     run_on_threads(options_.threads, [this] { take_turns(); });
-    auto done = std::move(failure_);
+    auto done = memory_.wait();
+    if (done) done = std::move(failure_);
     if (done) done = file::guarded([&] { return work_.finish(); });
     if (done) return report_;
     work_.settle();
@@ -67,11 +70,15 @@ class Transfer {
   Turn take_turn() {
     std::unique_lock lock(mutex_);
     while (first_failed_ == none && !is_planned_) {
+      if (!is_planning_ && !ahead_) {
+        plan_next(lock);
+        continue;
+      }
       if (given_ && given_->tasks_given < given_->plan->tasks.size()) {
         ++given_->tasks_in_hand;
         return {given_, given_->tasks_given++};
       }
-      if (is_opening_)
+      if (is_opening_ || !ahead_)
         changed_.wait(lock);
       else
         open_next(lock);
@@ -79,13 +86,27 @@ class Transfer {
     return {};
   }
 
-  /// Plans a batch and takes a buffer for it; in order, so that no batch waits for a buffer that a later one
+  /// While others fill the batch before: to plan many small storages takes half as long as to fill them.
+  void plan_next(std::unique_lock<std::mutex>& lock) {
+    is_planning_ = true;
+    lock.unlock();
+    auto planned = file::guarded([&] { return work_.next(); });
+    lock.lock();
+    is_planning_ = false;
+    ahead_ = std::move(planned);
+    changed_.notify_all();
+  }
+
+  /// Takes a buffer for what has been planned; in order, so that no batch waits for a buffer that a later one
   /// has.
   void open_next(std::unique_lock<std::mutex>& lock) {
     is_opening_ = true;
     const auto number = given_ ? given_->end_task() : 0;
+    auto planned = std::move(*ahead_);
+    const bool is_end = !planned || !*planned;
+    if (!is_end) ahead_.reset();  // else there is nothing further to plan
     lock.unlock();
-    auto opened = file::guarded([&] { return open(number); });
+    auto opened = file::guarded([&] { return open(std::move(planned), number); });
     if (!opened) fail(number, std::move(opened.error()));
     lock.lock();
     is_opening_ = false;
@@ -99,8 +120,8 @@ class Transfer {
     changed_.notify_all();
   }
 
-  Result<OpenBatchPtr> open(std::size_t number) {
-    PTD_LET(plan, work_.next());
+  Result<OpenBatchPtr> open(Result<BatchPtr> planned, std::size_t number) {
+    PTD_LET(plan, std::move(planned));
     if (!plan) return OpenBatchPtr();
     PTD_LET(buffer, pool_.take());
     return std::make_shared<OpenBatch>(plan, std::move(buffer), number);
@@ -166,6 +187,7 @@ class Transfer {
     const auto& plan = *batch->plan;
     const auto bytes = batch->buffer.bytes();
     for (const auto& blank : plan.blanks) std::memset(bytes.data() + blank.in_buffer, 0, blank.bytes);
+    PTD_TRY(memory_.wait());
     PTD_LET(mark, work_.send(batch->plan, bytes));
     {
       const std::lock_guard lock(mutex_);
@@ -190,6 +212,7 @@ class Transfer {
   BatchWork& work_;
   const ByteSource& source_;
   PinnedPool& pool_;
+  const Allocation& memory_;
   const TransferOptions& options_;
 
   std::mutex progress_mutex_;
@@ -197,7 +220,9 @@ class Transfer {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  OpenBatchPtr given_;  ///< the last one that turns were given of
+  OpenBatchPtr given_;                     ///< the last one that turns were given of
+  std::optional<Result<BatchPtr>> ahead_;  ///< the one after it
+  bool is_planning_ = false;
   bool is_opening_ = false;
   bool is_planned_ = false;            ///< there is no further batch
   std::vector<OpenBatchPtr> holders_;  ///< of buffers
@@ -209,8 +234,8 @@ class Transfer {
 }  // namespace
 
 Result<TransferReport> run_transfer(BatchWork& work, const ByteSource& source, PinnedPool& pool,
-                                    const TransferOptions& options) {
-  return Transfer(work, source, pool, options).run();
+                                    const Allocation& memory, const TransferOptions& options) {
+  return Transfer(work, source, pool, memory, options).run();
 }
 
 }  // namespace ptd::cuda

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <ptd/reader.hpp>
 
+#include "cuda/allocation.hpp"
 #include "cuda/device.hpp"
 #include "cuda/pinned_pool.hpp"
 #include "cuda/transfer_plan.hpp"
@@ -26,7 +27,8 @@ class BatchWork {
  public:
   virtual ~BatchWork() = default;
 
-  /// The next batch; null after the last. One thread at a time. May wait for the device.
+  /// The next batch; null after the last. One thread at a time, and one batch ahead: may wait until others
+  /// have been sent, but not for the one that it gave last.
   virtual Result<BatchPtr> next() = 0;
   /// Brings a fill to its place in the buffer. Several threads at once.
   virtual Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) = 0;
@@ -55,10 +57,10 @@ struct TransferReport {
   std::uint64_t copies = 0;
 };
 
-/// Returns once every batch has been sent and the work has finished. After an error, which is that of the
-/// first fault in the order of the batches whatever the number of threads, nothing of it is in flight any
-/// more.
+/// Returns once every batch has been sent and the work has finished. Nothing is sent before there is memory;
+/// only buffers are filled. After an error, which is that of the memory, or else of the first fault in the
+/// order of the batches whatever the number of threads, nothing of it is in flight any more.
 Result<TransferReport> run_transfer(BatchWork& work, const ByteSource& source, PinnedPool& pool,
-                                    const TransferOptions& options);
+                                    const Allocation& memory, const TransferOptions& options);
 
 }  // namespace ptd::cuda

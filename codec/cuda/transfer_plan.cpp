@@ -41,6 +41,12 @@ GroupSize smaller(const GroupSize& a, const GroupSize& b) {
           std::min(a.raw_bytes, b.raw_bytes), std::min(a.chunks, b.chunks)};
 }
 
+/// Bytes from one place to the other; many if that does not lie behind it.
+std::uint64_t gap_between(const Destination& end, const Destination& next) {
+  constexpr std::uint64_t many = ~std::uint64_t{0};
+  return end.room == next.room && end.offset <= next.offset ? next.offset - end.offset : many;
+}
+
 GroupSize size_of(const Fill& fill) {
   return {fill.stored_bytes, fill.is_stored() ? fill.bytes : 0, fill.bytes, fill.chunks};
 }
@@ -68,9 +74,9 @@ Result<BatchPtr> Planner::next() {
     has_begun_ = false;
   }
   close_task();
-  if (!batch_->tasks.empty()) return BatchPtr(std::move(batch_));
   // A group may be full before a batch has begun.
-  return group_is_full_ ? next() : BatchPtr();
+  if (batch_->tasks.empty()) return group_is_full_ ? next() : BatchPtr();
+  return BatchPtr(std::move(batch_));
 }
 
 void Planner::begin() {
@@ -127,7 +133,7 @@ Result<bool> Planner::add_next() {
   }
   PTD_LET(fill, next_fill());
   if (!add_to_group(fill)) return false;
-  if (!add_room(fill.device, fill.buffer_bytes())) return false;
+  if (!add_copy(fill.to, fill.buffer_bytes())) return false;
   fill.first_job = group_size_.chunks;
   group_size_ = sum(group_size_, size_of(fill));
   add(fill);
@@ -146,7 +152,7 @@ Result<Fill> Planner::next_fill() {
 Fill Planner::next_raw() const {
   Fill fill;
   fill.bytes = std::min(current_.part, current_.end - current_.done);
-  fill.device = wanted_[at_].address + current_.done;
+  fill.to = wanted_[at_].to.plus(current_.done);
   if (staging_ != nullptr && staging_->checks)
     fill.chunks = wire::divide_up(fill.bytes, current_.segment->chunk_bytes());
   return fill;
@@ -157,7 +163,7 @@ Fill Planner::next_raw() const {
 Result<Fill> Planner::next_stored() {
   const auto& segment = *current_.segment;
   Fill fill;
-  fill.device = staging_->places[group_ % staging_->places.size()] + group_size_.stored_bytes;
+  fill.to = {&staging_->places[group_ % staging_->places.size()], group_size_.stored_bytes};
   const auto size = file_.model().contents[segment.content].size;
   const auto most_raw = most_parts * sizes_.part_bytes;
   if (segment.stored_size <= sizes_.part_bytes && size <= most_raw && current_.end - current_.done == size) {
@@ -203,23 +209,23 @@ void Planner::close_task() {
   task_bytes_ = 0;
 }
 
-/// Room for bytes that go to the address: behind the last copy if they follow it, else in a copy of their
-/// own. False if there is none; an empty batch has room for a part.
-bool Planner::add_room(std::byte* address, std::uint64_t bytes) {
+/// Room for bytes that are copied: behind the last copy if they follow it, else in a copy of their own. False
+/// if the buffer has none; an empty batch has room for a part.
+bool Planner::add_copy(const Destination& to, std::uint64_t bytes) {
   auto& copies = batch_->copies;
   if (!copies.empty()) {
-    const auto gap = address - (copies.back().device + copies.back().bytes);
-    const auto widest = current_.may_fill_gap ? static_cast<std::ptrdiff_t>(storage_alignment) : 1;
-    const bool is_near = last_run_ == current_.run && gap >= 0 && gap < widest;
-    if (is_near && used_ + static_cast<std::uint64_t>(gap) + bytes <= sizes_.buffer_bytes) {
-      extend(static_cast<std::uint64_t>(gap));
+    const auto gap = gap_between(copies.back().end(), to);
+    const auto widest = current_.may_fill_gap ? storage_alignment : 1;
+    const bool is_near = last_run_ == current_.run && gap < widest;
+    if (is_near && used_ + gap + bytes <= sizes_.buffer_bytes) {
+      extend(gap);
       copies.back().bytes += bytes;
       used_ += bytes;
       return true;
     }
     if (next_place() + bytes > sizes_.buffer_bytes) return false;
   }
-  copies.push_back({next_place(), address, bytes});
+  copies.push_back({next_place(), to, bytes});
   used_ = next_place() + bytes;
   last_run_ = current_.run;
   return true;
@@ -242,29 +248,27 @@ void Planner::add_tail() {
   const auto bytes = file_.model().storages[wanted_[at_].storage].size - current_.end;
   if (bytes == 0) return;
   zero_bytes_ += bytes;
-  auto* const address = wanted_[at_].address + current_.end;
-  if (bytes <= largest_blank && follows(address) && used_ + bytes <= sizes_.buffer_bytes)
+  const auto to = wanted_[at_].to.plus(current_.end);
+  if (bytes <= largest_blank && follows(to) && used_ + bytes <= sizes_.buffer_bytes)
     extend(bytes);
   else
-    add_zeros(address, bytes);
+    add_zeros(to, bytes);
 }
 
-/// True if the address is just where the last copy of the batch ends, and that is the storage's.
-bool Planner::follows(const std::byte* address) const {
+/// True if the place is just where the last copy of the batch ends, and that is the storage's.
+bool Planner::follows(const Destination& place) const {
   const auto& copies = batch_->copies;
-  return !copies.empty() && last_run_ == current_.run &&
-         copies.back().device + copies.back().bytes == address;
+  return !copies.empty() && last_run_ == current_.run && gap_between(copies.back().end(), place) == 0;
 }
 
-void Planner::add_zeros(std::byte* address, std::uint64_t bytes) {
+void Planner::add_zeros(const Destination& to, std::uint64_t bytes) {
   // What alignment leaves between two runs of zeros may as well be zero.
   const bool joins =
-      current_.may_fill_gap && !zeros_.empty() && address >= zeros_.back().device + zeros_.back().bytes &&
-      address - (zeros_.back().device + zeros_.back().bytes) < static_cast<std::ptrdiff_t>(storage_alignment);
+      current_.may_fill_gap && !zeros_.empty() && gap_between(zeros_.back().end(), to) < storage_alignment;
   if (joins)
-    zeros_.back().bytes = static_cast<std::uint64_t>(address - zeros_.back().device) + bytes;
+    zeros_.back().bytes = to.offset - zeros_.back().to.offset + bytes;
   else
-    zeros_.push_back({address, bytes});
+    zeros_.push_back({to, bytes});
 }
 
 std::uint64_t content_bytes(const Reader& file, std::span<const Wanted> wanted) {

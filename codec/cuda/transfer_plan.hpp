@@ -14,10 +14,26 @@
 
 namespace ptd::cuda {
 
+/// Memory of a device. It may still be being allocated while what goes there is planned and read; whoever
+/// needs the address has to wait.
+struct Room {
+  std::byte* base = nullptr;
+};
+
+/// A place in it.
+struct Destination {
+  const Room* room = nullptr;
+  std::uint64_t offset = 0;
+
+  [[nodiscard]] Destination plus(std::uint64_t bytes) const noexcept { return {room, offset + bytes}; }
+  /// Once there is memory.
+  [[nodiscard]] std::byte* address() const noexcept { return room->base + offset; }
+};
+
 /// A storage to be brought, or a part of its content.
 struct Wanted {
   std::uint32_t storage = 0;  ///< index into Model::storages
-  std::byte* address = nullptr;
+  Destination to;
   bool is_padded =
       true;  ///< what lies behind it up to a multiple of 256 bytes is nobody's, and may be overwritten
   std::uint64_t begin = 0;  ///< of the content; a part begins with a chunk
@@ -30,8 +46,10 @@ struct Wanted {
 /// One copy to the device.
 struct Copy {
   std::uint64_t in_buffer = 0;
-  std::byte* device = nullptr;
+  Destination to;
   std::uint64_t bytes = 0;
+
+  [[nodiscard]] Destination end() const noexcept { return to.plus(bytes); }
 };
 
 /// A run of content that one thread brings into a buffer: as raw bytes or, to be decoded on the device, as
@@ -45,7 +63,7 @@ struct Fill {
   std::uint64_t in_buffer = 0;
   std::uint64_t stored_begin = 0;  ///< from the segment's start
   std::uint64_t stored_bytes = 0;  ///< 0: the raw bytes come
-  std::byte* device = nullptr;     ///< where what is in the buffer comes
+  Destination to;                  ///< where what is in the buffer comes
   std::uint64_t chunks = 0;        ///< that are to be decoded or checked on the device
   std::uint64_t first_job = 0;     ///< of these, the first one's number in the group
 
@@ -78,8 +96,10 @@ struct Batch {
 using BatchPtr = std::shared_ptr<const Batch>;
 
 struct Zeros {
-  std::byte* device = nullptr;
+  Destination to;
   std::uint64_t bytes = 0;
+
+  [[nodiscard]] Destination end() const noexcept { return to.plus(bytes); }
 };
 
 /// An amount of work for the device.
@@ -94,9 +114,9 @@ struct GroupSize {
 
 /// Where stored bytes wait to be decoded: groups take the places in turn.
 struct Staging {
-  std::array<std::byte*, 3> places{};  ///< each has room for the stored bytes of a group
-  GroupSize most;                      ///< of one group
-  bool checks = true;                  ///< chunks that come raw are checked there, too
+  std::array<Room, 3> places;  ///< each for the stored bytes of a group
+  GroupSize most;              ///< of one group
+  bool checks = true;          ///< chunks that come raw are checked there, too
 };
 
 /// The rest of what is wanted of a content.
@@ -161,14 +181,14 @@ class Planner {
   Result<Fill> next_stored();
   void add_tail();
   void add(const Fill& fill);
-  bool add_room(std::byte* address, std::uint64_t bytes);
-  void add_zeros(std::byte* address, std::uint64_t bytes);
+  bool add_copy(const Destination& to, std::uint64_t bytes);
+  void add_zeros(const Destination& to, std::uint64_t bytes);
   void extend(std::uint64_t bytes);
   void close_task();
   bool add_to_group(const Fill& fill);
   [[nodiscard]] std::uint64_t part_of(std::uint64_t chunk) const;
   [[nodiscard]] std::uint64_t next_place() const;
-  [[nodiscard]] bool follows(const std::byte* address) const;
+  [[nodiscard]] bool follows(const Destination& place) const;
 
   const Reader& file_;
   const std::span<const Wanted> wanted_;

@@ -3,6 +3,8 @@
 // Chunks decoded and checked by a GPU that is none, beside the same on the host.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -165,6 +167,70 @@ TEST(CudaEngine, WithoutMemoryForItTheHostDoesIt) {
   expect_loaded(model, weights);
   EXPECT_EQ(weights.report().engine, Engine::host);
   EXPECT_THAT(weights.report().notes, Contains(HasSubstr("on the host")));
+}
+
+TEST(CudaEngine, IfNotAllMemoryCanBeHadTheHostDoesItOrNothingIsLeft) {
+  const Buffer file = two_methods(true);
+  const auto allocations = [&] {
+    Bench bench;
+    must(bench.open(file).load(by(Engine::gpu)));
+    return bench.driver->faults.calls("allocate");
+  }();
+  ASSERT_GT(allocations, 1);
+  for (int number = 0; number < allocations; ++number) {
+    Bench bench;
+    const auto model = bench.open(file);
+    bench.driver->faults.fail_at("allocate", number);
+    const auto weights = model.load(by(Engine::gpu));
+    const bool is_scratch = number + 1 == allocations;  // weights come first
+    ASSERT_EQ(weights.has_value(), is_scratch) << number;
+    if (weights) {
+      expect_loaded(model, *weights);
+      EXPECT_EQ(weights->report().engine, Engine::host);
+      EXPECT_THAT(weights->report().notes, Contains(HasSubstr("decoded and checked on the host")));
+    } else {
+      EXPECT_EQ(weights.error().code, ErrorCode::no_memory);
+      EXPECT_EQ(bench.driver->gpu().used(), 0U);
+      expect_loaded(model, must(model.load(by(Engine::gpu))));
+    }
+  }
+}
+
+TEST(CudaEngine, FilesAreReadWhileMemoryIsAllocated) {
+  for (const auto engine : {Engine::gpu, Engine::host}) {
+    SmallGroups bench;
+    std::atomic<int> reads = 0;
+    const auto file = file_like(mixed());
+    const auto model = bench.cache.open(must(Reader::open(std::make_shared<FunctionSource>(
+        file->size(), [&, file](std::uint64_t offset, MutableBytes to) -> Result<void> {
+          ++reads;
+          return file->read(offset, to);
+        }))));
+    reads = 0;
+    bench.driver->gpu().before_allocating = [&] {
+      const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (reads == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+      EXPECT_GT(reads, 0);
+    };
+    expect_loaded(model, must(model.load(by(engine))));
+  }
+}
+
+TEST(CudaEngine, AllocatorsAreCalledFromTheThreadThatLoads) {
+  SmallGroups bench;
+  const auto model = bench.open(mixed());
+  const auto device = must(bench.driver->device(0));
+  std::vector<std::thread::id> callers;
+  const Allocator allocator{[&](std::uint64_t bytes, int) {
+                              callers.push_back(std::this_thread::get_id());
+                              return must(device->allocate(bytes));
+                            },
+                            [&](void* memory, std::uint64_t, int) { device->release(memory); }};
+  auto request = by(Engine::gpu);
+  request.allocator = &allocator;
+  expect_loaded(model, must(model.load(request)));
+  EXPECT_THAT(callers, testing::SizeIs(2));  // for weights, and for the engine
+  EXPECT_THAT(callers, testing::Each(std::this_thread::get_id()));
 }
 
 TEST(CudaEngine, FailuresOfTheDeviceLeaveNothingBehind) {

@@ -242,6 +242,7 @@ class FakeDevice final : public Device {
   [[nodiscard]] int ordinal() const noexcept override { return ordinal_; }
 
   [[nodiscard]] Result<void*> allocate(std::uint64_t bytes) override {
+    if (before_allocating) before_allocating();
     PTD_TRY(faults_.check("allocate", ErrorCode::no_memory));
     const std::lock_guard lock(mutex_);
     if (bytes > capacity_ - used_) return fail(ErrorCode::no_memory, "", "the fake GPU is full");
@@ -291,6 +292,7 @@ class FakeDevice final : public Device {
   }
 
   Kernels kernels;
+  std::function<void()> before_allocating;
 
   /// Bytes allocated now, by anybody.
   std::uint64_t used() {

@@ -127,7 +127,7 @@ struct LoadReport {
                                        ///< literals profile, chunks that are larger than a buffer
   std::uint64_t scratch_bytes = 0;     ///< of the device that `Engine::gpu` used meanwhile and gave back
   double claim_seconds = 0;            ///< to find out what is there, and what is to be brought
-  double allocate_seconds = 0;         ///< for arenas
+  double allocate_seconds = 0;         ///< for arenas, mostly while bytes are already being read
   double bring_seconds = 0;            ///< until every byte was read and every copy enqueued
   double wait_seconds = 0;             ///< for what other loads brought
   std::vector<std::string> notes;  ///< fallbacks, each a sentence: no pinned memory, no kernels, no mapping,
