@@ -76,7 +76,16 @@ Result<BatchPtr> Planner::next() {
   close_task();
   // A group may be full before a batch has begun.
   if (batch_->tasks.empty()) return group_is_full_ ? next() : BatchPtr();
+  if (!has_room_for_another()) group_is_full_ = true;
   return BatchPtr(std::move(batch_));
+}
+
+/// A group ends with a full buffer: the little that would still go into it would take another for itself.
+bool Planner::has_room_for_another() const {
+  if (staging_ == nullptr) return true;
+  GroupSize batch;
+  for (const auto& fill : batch_->fills) batch = sum(batch, size_of(fill));
+  return fits(sum(group_size_, batch), staging_->most);
 }
 
 void Planner::begin() {

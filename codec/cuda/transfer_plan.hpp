@@ -186,6 +186,7 @@ class Planner {
   void extend(std::uint64_t bytes);
   void close_task();
   bool add_to_group(const Fill& fill);
+  [[nodiscard]] bool has_room_for_another() const;
   [[nodiscard]] std::uint64_t part_of(std::uint64_t chunk) const;
   [[nodiscard]] std::uint64_t next_place() const;
   [[nodiscard]] bool follows(const Destination& place) const;
