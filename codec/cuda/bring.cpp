@@ -28,6 +28,15 @@ unsigned useful_threads(const CacheOptions& options) {
   return static_cast<unsigned>(std::min<std::uint64_t>(file::thread_count(options.threads), most));
 }
 
+/// Threads that only copy are fastest with cores to spare for the driver and for whoever else there is: with
+/// 12 of 16 small tensors came at 48.6 GB/s, with 16 at 47.4.
+unsigned copying_threads(const CacheOptions& options) {
+  const auto most = useful_threads(options);
+  if (options.threads != 0) return most;
+  const auto cores = file::thread_count(0);
+  return std::min(most, cores - cores / 4);
+}
+
 /// Errors that say nothing about the file: to read it again would not help.
 bool is_final(ErrorCode code) {
   return code == ErrorCode::cancelled || code == ErrorCode::no_memory || code == ErrorCode::device;
@@ -87,7 +96,7 @@ class Bringing {
       return work->take_scratch();
     };
     const Allocation scratch(take_scratch, where_to_allocate(options_.allocator));
-    auto done = transfer(*work, source, wanted, scratch, useful_threads(cache_.options), options_.progress);
+    auto done = transfer(*work, source, wanted, scratch, copying_threads(cache_.options), options_.progress);
     PTD_TRY(memory_.wait());
     if (const auto there = scratch.wait(); !there) {
       note_host(there.error());

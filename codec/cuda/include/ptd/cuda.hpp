@@ -73,7 +73,7 @@ enum class ReadPath : std::uint8_t {
 struct CacheOptions {
   std::uint64_t pinned_bytes = std::uint64_t{128} << 20;  ///< of all that is pinned; at least 16 MiB
   std::uint64_t buffer_bytes = std::uint64_t{8} << 20;    ///< of one; a multiple of 1 MiB, at most a quarter
-  unsigned threads = 0;                                   ///< of each load that reads; 0: one a core
+  unsigned threads = 0;  ///< of each load that reads; 0: one a core, or for `Engine::gpu` three on four cores
 };
 
 /// Device memory that the cache allocates or is given. `allocate` gives memory aligned to 256 bytes, or null.
