@@ -36,7 +36,8 @@ void Slot::copy(Bytes stored) const {
 }
 
 void Slot::decode(std::span<const ChunkJob> jobs) {
-  need(gpu_decoder().enqueue(stream_, jobs, workspace_));
+  const auto batch = need(gpu_decoder().tell_chunks(stream_, jobs, workspace_));
+  need(gpu_decoder().decode_chunks(stream_, batch, workspace_));
   jobs_ = jobs.size();
 }
 

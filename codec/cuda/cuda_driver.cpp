@@ -141,9 +141,15 @@ class CudaLane final : public Lane {
                           [&] { return cuda_.cuMemcpyDtoHAsync(host, address_of(device), bytes, stream_); });
   }
 
-  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
-                                    const gpu::Workspace& workspace) override {
-    return decoder_.enqueue(stream_, jobs, workspace);
+  [[nodiscard]] Result<void> wait_for(const MarkPtr& mark) override { return mark->make_wait(stream_); }
+
+  [[nodiscard]] Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
+                                                    const gpu::Workspace& workspace) override {
+    return decoder_.tell_chunks(stream_, jobs, workspace);
+  }
+
+  [[nodiscard]] Result<void> decode(const gpu::ChunkBatch& batch, const gpu::Workspace& workspace) override {
+    return decoder_.decode_chunks(stream_, batch, workspace);
   }
 
   [[nodiscard]] Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,

@@ -33,14 +33,19 @@ class Lane {
   [[nodiscard]] virtual Result<void> copy(void* device, const void* host, std::uint64_t bytes) = 0;
   /// Copies back.
   [[nodiscard]] virtual Result<void> fetch(void* host, const void* device, std::uint64_t bytes) = 0;
-  /// Decodes and checks chunks; gpu::statuses tells what became of them. Errors: `argument`, `device`.
-  [[nodiscard]] virtual Result<void> decode(std::span<const gpu::ChunkJob> jobs,
-                                            const gpu::Workspace& workspace) = 0;
-  /// Tells the device of leaves that are to be hashed: before `decode`, so that no copy to the device waits
-  /// for what is decoded.
+  /// What comes after it waits for the mark, of any queue of the device.
+  [[nodiscard]] virtual Result<void> wait_for(const MarkPtr& mark) = 0;
+
+  // Copies lists of chunks and leaves to the device. Errors: `argument`, `device`.
+  [[nodiscard]] virtual Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
+                                                            const gpu::Workspace& workspace) = 0;
   [[nodiscard]] virtual Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
                                                            const gpu::Workspace& workspace) = 0;
-  /// Hashes what it was told of last.
+
+  /// Decodes and checks the chunks that the workspace was told of last; gpu::statuses tells what became of
+  /// them.
+  [[nodiscard]] virtual Result<void> decode(const gpu::ChunkBatch& batch,
+                                            const gpu::Workspace& workspace) = 0;
   [[nodiscard]] virtual Result<void> hash_leaves(const gpu::LeafBatch& batch,
                                                  const gpu::Workspace& workspace) = 0;
   [[nodiscard]] virtual Result<MarkPtr> mark() = 0;

@@ -156,10 +156,11 @@ void GpuWork::add_jobs(Group& group, const Fill& fill, const Segment& segment,
 }
 
 Result<MarkPtr> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
-  auto& lane = *slot_of(batch->group).lane;
+  auto& copies = *lanes_->copies;
+  PTD_TRY(await_place(*batch));
   for (const auto& copy : batch->copies)
-    PTD_TRY(lane.copy(copy.to.address(), buffer.data() + copy.in_buffer, copy.bytes));
-  PTD_LET(mark, lane.mark());  // the buffer need not wait for what is decoded out of it
+    PTD_TRY(copies.copy(copy.to.address(), buffer.data() + copy.in_buffer, copy.bytes));
+  PTD_LET(mark, copies.mark());
   bool is_last = false;
   {
     const std::lock_guard lock(mutex_);
@@ -170,23 +171,39 @@ Result<MarkPtr> GpuWork::send(const BatchPtr& batch, Bytes buffer) {
   return mark;
 }
 
+/// Stored bytes come to where those of another group may still be being decoded.
+Result<void> GpuWork::await_place(const Batch& batch) {
+  if (batch.group < slots || std::ranges::none_of(batch.fills, &Fill::is_stored)) return {};
+  MarkPtr decoded;
+  {
+    const std::lock_guard lock(mutex_);
+    decoded = group_of(batch.group - slots).decoded;
+  }
+  return decoded ? lanes_->copies->wait_for(decoded) : Result<void>();
+}
+
 // --- groups --------------------------------------------------------------------------------------------
 
 /// All copies of the group are on their way. What was in the slot before must be known: its lists are written
 /// anew.
 Result<void> GpuWork::enqueue(std::uint64_t number) {
   // That is some time away, as a rule: to ask for it again and again would slow the copies.
-  if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).mark->wait()));
+  if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).done->wait()));
   auto& group = group_of(number);
   const auto& slot = slot_of(number);
   add_addresses(group);
+  PTD_LET(chunks, lanes_->copies->tell_chunks(std::span(group.jobs).first(group.job_count), slot.jobs_room));
   PTD_LET(leaves, tell_leaves(group, slot));
-  PTD_TRY(slot.lane->decode(std::span(group.jobs).first(group.job_count), slot.jobs_room));
+  PTD_LET(copied, lanes_->copies->mark());
+  PTD_TRY(slot.lane->wait_for(copied));
+  PTD_TRY(slot.lane->decode(chunks, slot.jobs_room));
+  PTD_LET(decoded, slot.lane->mark());
   PTD_TRY(hash_leaves(leaves, slot));
-  PTD_LET(mark, slot.lane->mark());
+  PTD_LET(done, slot.lane->mark());
   {
     const std::lock_guard lock(mutex_);
-    group.mark = std::move(mark);
+    group.decoded = std::move(decoded);
+    group.done = std::move(done);
     group.step = Group::Step::enqueued;
   }
   changed_.notify_all();
@@ -214,7 +231,7 @@ Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot
                       .digests = number_of(slot.device_leaves + bytes)});
       bytes += leaves_bytes(fill);
     }
-  return slot.lane->tell_leaves(runs, slot.runs_room);
+  return lanes_->copies->tell_leaves(runs, slot.runs_room);
 }
 
 Result<void> GpuWork::hash_leaves(const gpu::LeafBatch& batch, const Slot& slot) {
@@ -234,7 +251,8 @@ Result<void> GpuWork::settle(std::uint64_t number, const Result<void>& reached) 
   group.job_count = 0;
   group.batches.clear();
   group.is_planned = false;
-  group.mark = nullptr;
+  group.decoded = nullptr;
+  group.done = nullptr;
   return {};
 }
 
@@ -307,13 +325,14 @@ Result<void> GpuWork::prove() {
 
 Result<void> GpuWork::finish() {
   for (auto i = begun_ > slots ? begun_ - slots : 0; i < begun_; ++i)
-    PTD_TRY(settle(i, wait_actively(*group_of(i).mark)));
+    PTD_TRY(settle(i, wait_actively(*group_of(i).done)));
   PTD_TRY(prove());
   return set_zeros(*device_, planner_.zeros());
 }
 
 void GpuWork::settle() noexcept {
   settle_queue(*device_);
+  settle_queue(*lanes_->copies);
   for (const auto& slot : slots_) settle_queue(*slot.lane);
 }
 

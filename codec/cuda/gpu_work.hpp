@@ -37,7 +37,7 @@ class GpuWork final : public BatchWork {
   Result<BatchPtr> next() override;
   Result<void> fill(Worker& worker, const Batch& batch, const Fill& fill, MutableBytes to) override;
   Result<MarkPtr> send(const BatchPtr& batch, Bytes buffer) override;
-  Result<MarkPtr> mark(const Batch& batch) override { return slot_of(batch.group).lane->mark(); }
+  Result<MarkPtr> mark(const Batch& /*batch*/) override { return lanes_->copies->mark(); }
   void stop() noexcept override;
   Result<void> finish() override;
   void settle() noexcept override;
@@ -81,7 +81,8 @@ class GpuWork final : public BatchWork {
     std::vector<BatchPtr> batches;
     std::uint64_t open_batches = 0;  ///< not yet sent
     bool is_planned = false;         ///< no batch comes any more
-    MarkPtr mark;
+    MarkPtr decoded;                 ///< its stored bytes are not needed any more
+    MarkPtr done;                    ///< and all is known
   };
 
   /// The digests of a group's leaves.
@@ -105,6 +106,7 @@ class GpuWork final : public BatchWork {
   Result<void> close_group();
   void add_jobs(Group& group, const Fill& fill, const Segment& segment, const reader::ChunkTable& table);
 
+  Result<void> await_place(const Batch& batch);
   Result<void> enqueue(std::uint64_t number);
   void add_addresses(Group& group);
   Result<gpu::LeafBatch> tell_leaves(const Group& group, const Slot& slot);

@@ -34,6 +34,7 @@ std::uint64_t LanePool::pinned_bytes() const {
 }
 
 void LanePool::destroy(LaneSet& set) noexcept {
+  set.copies.reset();
   for (auto& lane : set.lanes) lane.reset();
   if (!set.host.front().empty()) driver_->unpin(set.host.front().data());
 }
@@ -73,6 +74,8 @@ Result<LaneSetPtr> LanePool::take(Device& device) {
 Result<std::unique_ptr<LaneSet>> LanePool::make(Device& device) {
   auto set = std::make_unique<LaneSet>();
   set->device = device.ordinal();
+  PTD_LET(copies, device.make_lane());
+  set->copies = std::move(copies);
   for (auto& lane : set->lanes) {
     PTD_LET(made, device.make_lane());
     lane = std::move(made);

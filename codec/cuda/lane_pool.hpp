@@ -1,6 +1,9 @@
 // Copyright The PTD Authors. SPDX-License-Identifier: Apache-2.0
 //
 // Lanes of devices with the page-locked memory that belongs to them: few, kept across loads.
+//
+// All copies to a device are in one lane, so that they come in their order: copies in several lanes take
+// turns, and then the last of a group comes when that of the next does.
 #pragma once
 
 #include <array>
@@ -13,9 +16,10 @@
 
 namespace ptd::cuda {
 
-/// A lane for each slot, and its page-locked memory.
+/// A lane for copies to the device; and one for each slot, with its page-locked memory.
 struct LaneSet {
   int device = 0;
+  LanePtr copies;
   std::array<LanePtr, slots> lanes;
   std::array<MutableBytes, slots> host;
 };

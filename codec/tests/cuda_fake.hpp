@@ -172,15 +172,30 @@ class FakeLane final : public Lane {
     return {};
   }
 
-  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
-                                    const gpu::Workspace& workspace) override {
-    if (jobs.empty()) return {};
-    PTD_TRY(faults_.check("decode", ErrorCode::device));
+  [[nodiscard]] Result<void> wait_for(const MarkPtr& mark) override {
+    PTD_TRY(faults_.check("wait_for", ErrorCode::device));
+    queue_->add([mark] { static_cast<void>(mark->wait()); });
+    return {};
+  }
+
+  [[nodiscard]] Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
+                                                    const gpu::Workspace& workspace) override {
+    if (jobs.empty()) return gpu::ChunkBatch{};
+    PTD_TRY(faults_.check("tell", ErrorCode::device));
     PTD_TRY(gpu::check_batch(jobs, workspace));
-    queue_->add([this, workspace, copied = std::vector(jobs.begin(), jobs.end())] {
-      const auto room = workspace.host.subspan(gpu::WorkspaceParts(copied.size(), 0).statuses);
-      for (std::size_t i = 0; i < copied.size(); ++i) {
-        const auto status = kernels_.run(copied[i]);
+    gpu::place_jobs(jobs, workspace);
+    copy_list(workspace, jobs.size_bytes());
+    return gpu::ChunkBatch{static_cast<std::uint32_t>(jobs.size()), 1};
+  }
+
+  [[nodiscard]] Result<void> decode(const gpu::ChunkBatch& batch, const gpu::Workspace& workspace) override {
+    if (batch.chunks == 0) return {};
+    PTD_TRY(faults_.check("decode", ErrorCode::device));
+    queue_->add([this, batch, workspace] {
+      const auto room = workspace.host.subspan(gpu::WorkspaceParts(batch.chunks, 0).statuses);
+      const auto jobs = told<gpu::ChunkJob>(workspace, batch.chunks);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        const auto status = kernels_.run(jobs[i]);
         std::memcpy(room.data() + i * sizeof status, &status, sizeof status);
       }
     });
@@ -193,9 +208,7 @@ class FakeLane final : public Lane {
     PTD_TRY(faults_.check("tell", ErrorCode::device));
     PTD_TRY(gpu::check_runs(runs, workspace));
     const gpu::LeafBatch batch{static_cast<std::uint32_t>(runs.size()), gpu::place_runs(runs, workspace)};
-    queue_->add([workspace, bytes = runs.size_bytes()] {
-      std::memcpy(Kernels::room(workspace.device, bytes).data(), workspace.host.data(), bytes);
-    });
+    copy_list(workspace, runs.size_bytes());
     return batch;
   }
 
@@ -204,10 +217,7 @@ class FakeLane final : public Lane {
     if (batch.runs == 0) return {};
     PTD_TRY(faults_.check("hash", ErrorCode::device));
     queue_->add([batch, workspace] {
-      std::vector<gpu::LeafRun> told(batch.runs);
-      const auto from = Kernels::room(workspace.device, told.size() * sizeof(gpu::LeafRun));
-      std::memcpy(told.data(), from.data(), from.size());
-      for (const auto& run : told) {
+      for (const auto& run : told<gpu::LeafRun>(workspace, batch.runs)) {
         const auto leaves = (run.size + segment::leaf_bytes - 1) / segment::leaf_bytes;
         segment::hash_leaves(Kernels::room(run.bytes, run.size),
                              Kernels::room(run.digests, leaves * sizeof(Digest)));
@@ -222,6 +232,22 @@ class FakeLane final : public Lane {
   }
 
  private:
+  /// To the device, when the lane comes to it.
+  void copy_list(const gpu::Workspace& workspace, std::uint64_t bytes) {
+    queue_->add([workspace, bytes] {
+      std::memcpy(Kernels::room(workspace.device, bytes).data(), workspace.host.data(), bytes);
+    });
+  }
+
+  /// What the workspace on the device holds.
+  template <class Item>
+  static std::vector<Item> told(const gpu::Workspace& workspace, std::size_t count) {
+    std::vector<Item> items(count);
+    std::memcpy(items.data(), Kernels::room(workspace.device, count * sizeof(Item)).data(),
+                count * sizeof(Item));
+    return items;
+  }
+
   Faults& faults_;
   Kernels& kernels_;
   std::shared_ptr<Queue> queue_;

@@ -101,6 +101,11 @@ struct Desk {
   Workspace workspace;
 };
 
+void decode(std::span<const ChunkJob> jobs, const Workspace& workspace) {
+  const auto batch = must(Lab::get()->decoder().tell_chunks(Lab::get()->stream(), jobs, workspace));
+  must(Lab::get()->decoder().decode_chunks(Lab::get()->stream(), batch, workspace));
+}
+
 struct Decoded {
   std::vector<ChunkStatus> statuses;
   std::vector<Buffer> raw;
@@ -125,7 +130,7 @@ class Batch {
     auto jobs = jobs_;
     for (auto& job : jobs) job.stored += stored.address(), job.raw += raw.address();
     Desk room(workspace_needs(jobs));
-    must(Lab::get()->decoder().enqueue(Lab::get()->stream(), jobs, room.workspace));
+    decode(jobs, room.workspace);
     Lab::get()->wait();
     const auto found = statuses(room.workspace, jobs.size());
     Decoded decoded{{found.begin(), found.end()}, {}};
@@ -256,7 +261,7 @@ TEST_F(CudaGpuDecoder, HashesWhatIsInPlace) {
       jobs.push_back(job);
     }
   Desk room(workspace_needs(jobs));
-  must(Lab::get()->decoder().enqueue(Lab::get()->stream(), jobs, room.workspace));
+  decode(jobs, room.workspace);
   Lab::get()->wait();
   const auto found = statuses(room.workspace, jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i)
@@ -336,7 +341,7 @@ TEST_F(CudaGpuDecoder, HashesLeaves) {
 TEST_F(CudaGpuDecoder, RefusesWhatCannotBe) {
   const auto& decoder = Lab::get()->decoder();
   const auto code = [&](ChunkJob job, Workspace workspace) {
-    const auto result = decoder.enqueue(Lab::get()->stream(), {&job, 1}, workspace);
+    const auto result = decoder.tell_chunks(Lab::get()->stream(), {&job, 1}, workspace);
     return result ? ErrorCode::internal : result.error().code;
   };
   ChunkJob job;

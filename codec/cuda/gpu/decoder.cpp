@@ -46,31 +46,38 @@ Decoder::~Decoder() {
   api_->cuModuleUnload(module_);
 }
 
-Result<void> Decoder::enqueue(CUstream stream, std::span<const ChunkJob> jobs,
-                              const Workspace& workspace) const {
-  if (jobs.empty()) return {};
+Result<ChunkBatch> Decoder::tell_chunks(CUstream stream, std::span<const ChunkJob> jobs,
+                                        const Workspace& workspace) const {
+  if (jobs.empty()) return ChunkBatch{};
   PTD_TRY(check_batch(jobs, workspace));
-  const WorkspaceParts parts(jobs);
   place_jobs(jobs, workspace);
   const CurrentContext current(*api_, context_);
   PTD_TRY(api_->check(current.result(), "using the GPU"));
-  CUdeviceptr device_jobs = workspace.device, device_statuses = workspace.device + parts.statuses;
-  const auto count = static_cast<unsigned>(jobs.size());
-  const std::uint64_t status_bytes = count * sizeof(ChunkStatus);
+  PTD_TRY(
+      api_->check(api_->cuMemcpyHtoDAsync(workspace.device, workspace.host.data(), jobs.size_bytes(), stream),
+                  "telling the GPU about chunks"));
+  return ChunkBatch{static_cast<std::uint32_t>(jobs.size()), most_blocks(jobs)};
+}
+
+Result<void> Decoder::decode_chunks(CUstream stream, const ChunkBatch& batch,
+                                    const Workspace& workspace) const {
+  if (batch.chunks == 0) return {};
+  const CurrentContext current(*api_, context_);
+  PTD_TRY(api_->check(current.result(), "using the GPU"));
+  const auto statuses = WorkspaceParts(batch.chunks, 0).statuses;
+  CUdeviceptr device_jobs = workspace.device, device_statuses = workspace.device + statuses;
+  const std::uint64_t status_bytes = batch.chunks * sizeof(ChunkStatus);
   void* arguments[] = {&device_jobs, &device_statuses};
-  PTD_TRY(api_->check(
-      api_->cuMemcpyHtoDAsync(device_jobs, workspace.host.data(), jobs.size() * sizeof(ChunkJob), stream),
-      "telling the GPU about chunks"));
   PTD_TRY(api_->check(api_->cuMemsetD8Async(device_statuses, 0, status_bytes, stream),
                       "telling the GPU about chunks"));
-  PTD_TRY(api_->check(api_->cuLaunchKernel(decode_, count, most_blocks(jobs), 1, warp_threads, 1, 1, 0,
+  PTD_TRY(api_->check(api_->cuLaunchKernel(decode_, batch.chunks, batch.most_blocks, 1, warp_threads, 1, 1, 0,
                                            stream, arguments, nullptr),
                       "decoding on the GPU"));
-  PTD_TRY(api_->check(
-      api_->cuLaunchKernel(restore_, count, 1, 1, restore_threads, 1, 1, 0, stream, arguments, nullptr),
-      "merging planes on the GPU"));
+  PTD_TRY(api_->check(api_->cuLaunchKernel(restore_, batch.chunks, 1, 1, restore_threads, 1, 1, 0, stream,
+                                           arguments, nullptr),
+                      "merging planes on the GPU"));
   return api_->check(
-      api_->cuMemcpyDtoHAsync(workspace.host.data() + parts.statuses, device_statuses, status_bytes, stream),
+      api_->cuMemcpyDtoHAsync(workspace.host.data() + statuses, device_statuses, status_bytes, stream),
       "fetching what became of chunks");
 }
 

@@ -21,22 +21,23 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
   ~Decoder();
 
-  /// Enqueues the decoding, merging and checking of chunks. Stored bytes must be there when the stream comes
-  /// to it; raw bytes may be used after the stream has passed. The jobs themselves are copied before it
-  /// returns. Errors: `argument` for a job or a workspace that cannot be; `device`, after which what was
-  /// enqueued still runs.
-  [[nodiscard]] Result<void> enqueue(CUstream stream, std::span<const ChunkJob> jobs,
-                                     const Workspace& workspace) const;
-
-  /// Enqueues the copying of runs to the workspace; the runs themselves are copied before it returns. Best
-  /// done before any kernel of the stream is enqueued whose end is some time away: a copy that waits for a
-  /// kernel makes those of other streams wait, too. Errors: `argument` for a run or a workspace that cannot
-  /// be; `device`.
+  // What is told is enqueued as a copy to the workspace, best in a stream that does nothing but copy: a copy
+  // that waits for a kernel makes those of other streams wait, too. The jobs and runs themselves are copied
+  // before the call returns. Errors: `argument` for a job, a run or a workspace that cannot be; `device`.
+  [[nodiscard]] Result<ChunkBatch> tell_chunks(CUstream stream, std::span<const ChunkJob> jobs,
+                                               const Workspace& workspace) const;
   [[nodiscard]] Result<LeafBatch> tell_leaves(CUstream stream, std::span<const LeafRun> runs,
                                               const Workspace& workspace) const;
 
-  /// Enqueues the hashing of leaves that were told to this workspace last. Many at once are far better than a
-  /// few: a GPU has room for tens of thousands.
+  // These enqueue what this workspace was told of last, which must have come there when the stream comes to
+  // it. Error `device`, after which what was enqueued still runs.
+
+  /// Decodes, merges and checks. Stored bytes must be there, too; raw bytes may be used after the stream has
+  /// passed.
+  [[nodiscard]] Result<void> decode_chunks(CUstream stream, const ChunkBatch& batch,
+                                           const Workspace& workspace) const;
+
+  /// Many leaves at once are far better than a few: a GPU has room for tens of thousands.
   [[nodiscard]] Result<void> hash_leaves(CUstream stream, const LeafBatch& batch,
                                          const Workspace& workspace) const;
 

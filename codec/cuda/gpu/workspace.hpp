@@ -41,6 +41,12 @@ Result<void> check_runs(std::span<const LeafRun> runs, const Workspace& workspac
 /// What became of the jobs of the last batch in this workspace, once the stream has passed it.
 std::span<const ChunkStatus> statuses(const Workspace& workspace, std::size_t jobs) noexcept;
 
+/// Jobs that a GPU was told of.
+struct ChunkBatch {
+  std::uint32_t chunks = 0;
+  std::uint32_t most_blocks = 0;  ///< of a chunk
+};
+
 /// Runs of leaves that a GPU was told of.
 struct LeafBatch {
   std::uint32_t runs = 0;
