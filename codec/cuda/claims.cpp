@@ -48,7 +48,9 @@ std::vector<BlockPtr> Claims::claim(const std::vector<std::uint32_t>& entries, c
     // What they keep may have lost its last other user: it must not go while locks are held.
     std::optional<Here> on_device;
     std::optional<Here> on_host;
+    std::vector<BlockPtr> looked_at;
     const std::scoped_lock lock(index.mutex(), out_.state->mutex);
+    may_be_proven_ = index.list_proven(model_.scope, looked_at);
     on_device.emplace(model_.scope->places[request_.device], layout.entries.size());
     on_host.emplace(model_.scope->places[host_memory], layout.entries.size());
     for (const auto number : entries) {
@@ -57,6 +59,7 @@ std::vector<BlockPtr> Claims::claim(const std::vector<std::uint32_t>& entries, c
       out_.hold(number, entry.is_mutable ? claim_of_state(entry)
                                          : claim_of_all(entry, entry.is_on_host ? *on_host : *on_device));
     }
+    if (request_.check == Check::content) enter_proven();
   }
   found_.clear();
   std::erase(blocks_, nullptr);
@@ -86,14 +89,12 @@ StorageMemory& Claims::claim_of_all(const Entry& entry, Here& here) {
   }
   auto& made = make(entry);
   here.put(entry.twin, made);
-  const bool will_be_proven = request_.check == Check::content && has_content(entry);
-  if (will_be_proven) model_.cache->index.enter_proven(proven_key(entry), keep(made));
   return made;
 }
 
 StorageMemory* Claims::find_proven(const Entry& entry, Here& here) {
   auto& index = model_.cache->index;
-  if (!index.has_proven() || !has_content(entry)) return nullptr;
+  if (!may_be_proven_ || !has_content(entry)) return nullptr;
   auto found = index.find_proven(proven_key(entry));
   if (!found) return nullptr;
   auto* const memory = found.get();
@@ -103,14 +104,33 @@ StorageMemory* Claims::find_proven(const Entry& entry, Here& here) {
   return fits ? memory : nullptr;
 }
 
+/// What is to be brought and shared: a group is mutable as a whole or not at all.
+void Claims::enter_proven() {
+  const auto& layout = model_.scope->layout;
+  for (const auto& block : blocks_) {
+    if (!block) continue;
+    const auto first = layout.entry_of_storage[block->storages.front().storage];
+    if (layout.entries[first].is_mutable) continue;
+    block->proven.reserve(block->storages.size());
+    for (const auto& memory : block->storages) block->proven.push_back(name_of(memory.storage));
+    model_.cache->index.enter_proven({block, model_.scope});
+  }
+}
+
+ContentName Claims::name_of(std::uint32_t storage) const {
+  const auto& model = model_.file.model();
+  const auto content = model.storages[storage].content;
+  return content == no_index ? ContentName{}
+                             : ContentName{model.contents[content].digest, model.contents[content].size};
+}
+
 bool Claims::serves(const StorageMemory& memory) const {
   return memory.block->check >= request_.check && !memory.block->arrival->has_failed();
 }
 
 ProvenKey Claims::proven_key(const Entry& entry) const {
-  const auto& model = model_.file.model();
-  const auto& content = model.contents[model.storages[entry.storage].content];
-  return {content.digest, content.size, entry.bytes, device_of(entry)};
+  const auto name = name_of(entry.storage);
+  return {name.digest, name.bytes, entry.bytes, device_of(entry)};
 }
 
 bool Claims::has_content(const Entry& entry) const {

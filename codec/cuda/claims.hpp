@@ -44,6 +44,8 @@ class Claims {
   StorageMemory& claim_of_state(const Entry& entry);
   StorageMemory& claim_of_all(const Entry& entry, Here& here);
   StorageMemory* find_proven(const Entry& entry, Here& here);
+  void enter_proven();
+  [[nodiscard]] ContentName name_of(std::uint32_t storage) const;
   StorageMemory& make(const Entry& entry);
   [[nodiscard]] bool serves(const StorageMemory& memory) const;
   /// Of what has content: there is nothing to prove of zeros.
@@ -65,6 +67,7 @@ class Claims {
   ArrivalPtr arrival_;
   std::vector<BlockPtr> blocks_;  ///< by group; null: nothing of it is to be brought
   std::vector<MemoryPtr> found_;  ///< among the proven ones; kept until the locks are gone
+  bool may_be_proven_ = false;    ///< there are some, of other files
 };
 
 }  // namespace ptd::cuda

@@ -4,6 +4,13 @@
 #include <algorithm>
 
 namespace ptd::cuda {
+namespace {
+
+bool are_same(const std::weak_ptr<FileScope>& a, const ScopePtr& b) noexcept {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+}  // namespace
 
 ScopePtr StorageIndex::scope_of(const FileKey& key, const Reader& file) {
   {
@@ -26,11 +33,32 @@ MemoryPtr StorageIndex::find_proven(const ProvenKey& key) const {
   return found == proven_.end() ? nullptr : found->second.lock();
 }
 
-void StorageIndex::enter_proven(const ProvenKey& key, const MemoryPtr& memory) {
-  proven_[key] = memory;
-  if (proven_.size() < sweep_at_) return;
-  std::erase_if(proven_, [](const auto& entry) { return entry.second.expired(); });
-  sweep_at_ = std::max<std::size_t>(1024, 2 * proven_.size());
+bool StorageIndex::list_proven(const ScopePtr& but, std::vector<BlockPtr>& looked_at) {
+  std::erase_if(proven_blocks_, [](const auto& proven) { return proven.block.expired(); });
+  bool has_others = false;
+  for (auto& proven : proven_blocks_) {
+    if (are_same(proven.scope, but)) continue;
+    has_others = true;
+    auto block = proven.is_listed ? nullptr : proven.block.lock();
+    if (!block) continue;
+    list(block);
+    proven.is_listed = true;
+    looked_at.push_back(std::move(block));
+  }
+  return has_others;
+}
+
+void StorageIndex::list(const BlockPtr& block) {
+  if (proven_.size() >= sweep_at_) {
+    std::erase_if(proven_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at_ = std::max<std::size_t>(1024, 2 * proven_.size());
+  }
+  for (std::size_t i = 0; i < block->proven.size(); ++i) {
+    const auto& name = block->proven[i];
+    auto& memory = block->storages[i];
+    if (name.bytes > 0)
+      proven_[{name.digest, name.bytes, memory.bytes, block->device}] = MemoryPtr(block, &memory);
+  }
 }
 
 }  // namespace ptd::cuda

@@ -69,6 +69,13 @@ struct ProvenKeyHash {
   }
 };
 
+/// A block whose contents are hashed by the load that brings it.
+struct ProvenBlock {
+  std::weak_ptr<Block> block;
+  std::weak_ptr<FileScope> scope;
+  bool is_listed = false;
+};
+
 /// Keeps nothing alive.
 class StorageIndex {
  public:
@@ -81,13 +88,21 @@ class StorageIndex {
 
   // With the lock.
   [[nodiscard]] std::uint64_t new_block_number() noexcept { return ++blocks_; }
-  [[nodiscard]] bool has_proven() const noexcept { return !proven_.empty(); }
+  /// All of the block's storages that have content.
+  void enter_proven(ProvenBlock block) { proven_blocks_.push_back(std::move(block)); }
+  /// Whether there are proven storages of other files: only these are ever looked for, since within a file
+  /// storages have places. Linear in those that nobody has looked for yet. `looked_at` gets blocks that may
+  /// have lost their last other user: they must not go while locks are held.
+  [[nodiscard]] bool list_proven(const ScopePtr& but, std::vector<BlockPtr>& looked_at);
+  /// Among those that were listed.
   [[nodiscard]] MemoryPtr find_proven(const ProvenKey& key) const;
-  void enter_proven(const ProvenKey& key, const MemoryPtr& memory);
 
  private:
+  void list(const BlockPtr& block);
+
   std::mutex mutex_;
   std::map<FileKey, std::weak_ptr<FileScope>> scopes_;
+  std::vector<ProvenBlock> proven_blocks_;
   std::unordered_map<ProvenKey, std::weak_ptr<StorageMemory>, ProvenKeyHash> proven_;
   std::uint64_t blocks_ = 0;
   std::size_t sweep_at_ = 1024;  ///< entries at which those whose memory is gone are forgotten

@@ -79,6 +79,12 @@ inline constexpr int host_memory = -1;
 
 struct Block;
 
+/// What names the bytes of a content.
+struct ContentName {
+  Digest digest{};
+  std::uint64_t bytes = 0;  ///< 0: there is no content
+};
+
 /// One storage's memory on one device.
 struct StorageMemory {
   std::byte* data = nullptr;
@@ -103,6 +109,7 @@ struct Block : std::enable_shared_from_this<Block> {
   ArenaPtr arena;                       ///< null: the caller's memory, or none at all
   LedgerPtr ledger;                     ///< that counts them; null: they are not the cache's
   std::vector<StorageMemory> storages;  ///< never moved, as others point into it
+  std::vector<ContentName> proven;      ///< of each storage, if the load that brings it hashes contents
 
   Block() = default;
   Block(const Block&) = delete;

@@ -72,6 +72,27 @@ TEST(CudaLoader, FilesShareOnlyWhatWasProven) {
   EXPECT_EQ(must(three.load(chunks)).find("shared")->data, proven.find("shared")->data);
 }
 
+TEST(CudaLoader, WhatWasProvenIsFoundForAsLongAsItIsThere) {
+  Bench bench;
+  const Buffer file = two_methods();
+  LoadRequest content;
+  content.check = Check::content;
+  const auto one = bench.open(file), two = bench.open(file), three = bench.open(file);
+  const auto shared = [](const Weights& weights) { return weights.find("shared")->data; };
+  for (int round = 0; round < 3; ++round) {
+    std::optional first = must(one.load(content));
+    std::optional second = must(two.load(content));
+    EXPECT_EQ(shared(*first), shared(*second));
+    first.reset();  // its memory stays with the second's
+    const auto third = must(three.load({}));
+    EXPECT_EQ(shared(third), shared(*second));
+    EXPECT_EQ(third.report().loaded_bytes, must(bench.open(file).load(content)).report().loaded_bytes);
+    second.reset();
+  }
+  EXPECT_EQ(bench.cache.counters().storages, 0U);
+  EXPECT_EQ(bench.driver->gpu().used(), 0U);
+}
+
 TEST(CudaLoader, FilesNeverShareZeros) {
   Bench bench;
   const Buffer file = two_methods();
