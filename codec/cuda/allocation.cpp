@@ -9,28 +9,30 @@
 namespace ptd::cuda {
 namespace {
 
-std::shared_future<Result<void>> done_here(const std::function<Result<void>()>& work) {
+using Work = std::function<Result<void>()>;
+
+std::future<Result<void>> do_here(const Work& work) {
   std::promise<Result<void>> done;
   done.set_value(work());
-  return done.get_future().share();
+  return done.get_future();
+}
+
+std::future<Result<void>> do_in_background(const Work& work) {
+  try {
+    return std::async(std::launch::async, work);
+  } catch (const std::system_error&) {
+    return do_here(work);  // there is no thread to be had
+  }
 }
 
 }  // namespace
 
 Allocation::Allocation(std::function<Result<void>()> work, Where where) {
   const auto guarded = [work = std::move(work)] { return file::guarded(work); };
-  if (where == Where::background) try {
-      done_ = std::async(std::launch::async, guarded).share();
-      return;
-    } catch (const std::system_error&) {
-      // There is no thread to be had.
-    }
-  done_ = done_here(guarded);
+  done_ = where == Where::background ? do_in_background(guarded) : do_here(guarded);
 }
 
-Allocation::~Allocation() {
-  if (done_.valid()) done_.wait();
-}
+Allocation::~Allocation() { done_.wait(); }
 
 Result<void> Allocation::wait() const { return done_.get(); }
 

@@ -110,14 +110,18 @@ class Bringing {
       return {};
     }
     PTD_TRY(done);
-    report_.engine = Engine::gpu;
-    report_.gpu_chunks += work->done_chunks();
-    report_.fallback_chunks += work->left_chunks();
-    report_.scratch_bytes = std::max(report_.scratch_bytes, work->scratch_bytes());
-    report_.zero_bytes += work->zero_bytes();
-    report_.loaded_bytes -= work->again_bytes();
+    report_work(*work);
     const auto left = work->left();
     return left.empty() ? Result<void>() : again_by_host(left, std::move(work), at_the_end());
+  }
+
+  void report_work(const GpuWork& work) {
+    report_.engine = Engine::gpu;
+    report_.gpu_chunks += work.done_chunks();
+    report_.fallback_chunks += work.left_chunks();
+    report_.scratch_bytes = std::max(report_.scratch_bytes, work.scratch_bytes());
+    report_.zero_bytes += work.zero_bytes();
+    report_.loaded_bytes -= work.again_bytes();
   }
 
   /// What is left of the load. The work gives back what it holds first.
@@ -174,9 +178,11 @@ class Bringing {
 Result<MarkPtr> bring(WeightCache::Inner& cache, const Reader& file, FileScope& scope,
                       const DevicePtr& device, const std::vector<Wanted>& wanted, const Allocation& memory,
                       const BringOptions& options, LoadReport& report) {
-  PTD_TRY(wanted.empty() ? memory.wait()
-                         : Bringing(cache, file, scope, device, memory, options, report).run(wanted));
-  if (wanted.empty()) return MarkPtr();
+  if (wanted.empty()) {
+    PTD_TRY(memory.wait());
+    return MarkPtr();
+  }
+  PTD_TRY(Bringing(cache, file, scope, device, memory, options, report).run(wanted));
   if (cache.pool.counts().pageable_bytes > 0)
     report.notes.emplace_back("memory to copy from could not be page-locked, so copies are slow");
   return device->mark();

@@ -39,11 +39,10 @@ bool StorageIndex::list_proven(const ScopePtr& but, std::vector<BlockPtr>& looke
   for (auto& proven : proven_blocks_) {
     if (are_same(proven.scope, but)) continue;
     has_others = true;
-    auto block = proven.is_listed ? nullptr : proven.block.lock();
-    if (!block) continue;
-    list(block);
+    if (proven.is_listed) continue;
+    looked_at.push_back(proven.block.lock());
+    if (looked_at.back()) list(looked_at.back());
     proven.is_listed = true;
-    looked_at.push_back(std::move(block));
   }
   return has_others;
 }

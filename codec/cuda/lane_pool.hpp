@@ -2,7 +2,7 @@
 //
 // Lanes of devices with the page-locked memory that belongs to them: few, kept across loads.
 //
-// All copies to a device are in one lane, so that they come in their order: copies in several lanes take
+// All copies of a load are in one lane, so that they come in their order: copies in several lanes take
 // turns, and then the last of a group comes when that of the next does.
 #pragma once
 
