@@ -36,14 +36,12 @@ void Slot::copy(Bytes stored) const {
 }
 
 void Slot::decode(std::span<const ChunkJob> jobs) {
-  const auto batch = need(gpu_decoder().tell_chunks(stream_, jobs, workspace_));
-  need(gpu_decoder().decode_chunks(stream_, batch, workspace_));
+  need(gpu_decoder().decode_chunks(stream_, jobs, workspace_));
   jobs_ = jobs.size();
 }
 
 void Slot::hash(std::span<const cuda::gpu::LeafRun> leaf_runs, cudaStream_t stream) {
-  const auto batch = need(gpu_decoder().tell_leaves(stream, leaf_runs, workspace_));
-  need(gpu_decoder().hash_leaves(stream, batch, workspace_));
+  need(gpu_decoder().hash_leaves(stream, leaf_runs, workspace_));
 }
 
 void Slot::finish() {

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <optional>
+#include <span>
 
 #include "cuda_device.hpp"
 #include "cuda_models.hpp"
+#include "segment/chunk.hpp"
+#include "segment/digest.hpp"
 
 namespace ptd::bench {
 namespace {
@@ -59,6 +63,7 @@ void time_executorch(benchmark::State& state, const std::string& shape, const st
 // --- the CPU ---------------------------------------------------------------------------------------------
 
 struct Frame {
+  Encoding encoding = Encoding::raw;
   Bytes stored;
   std::uint64_t raw = 0;
 };
@@ -75,7 +80,7 @@ void add_frames(const Segment& segment, std::uint64_t raw_size, Bytes file, std:
   for (std::uint64_t chunk = 0; chunk < segment.chunks; ++chunk) {
     const auto stored = u64_at(file, segment.table_offset + chunk * 24 + 16);
     const auto raw = std::min(segment.chunk_bytes(), raw_size - chunk * segment.chunk_bytes());
-    if (stored != raw) frames.push_back({file.subspan(at, stored), raw});
+    if (stored != raw) frames.push_back({segment.encoding, file.subspan(at, stored), raw});
     at += stored;
   }
 }
@@ -88,18 +93,51 @@ std::vector<Frame> frames_of(const Reader& reader, Bytes file) {
   return frames;
 }
 
-struct Decoder {
-  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context{ZSTD_createDCtx(), &ZSTD_freeDCtx};
-  std::vector<std::byte> raw = std::vector<std::byte>(std::size_t{1} << 24);
-
-  void decode(const Frame& frame) {
-    const auto size =
-        ZSTD_decompressDCtx(context.get(), raw.data(), frame.raw, frame.stored.data(), frame.stored.size());
-    need_that(size == frame.raw, "a frame does not decode");
-  }
+/// What is done with each frame.
+enum class Decoding : std::uint8_t {
+  frames,  ///< by libzstd and nothing else
+  chunks,  ///< by the library: planes are merged, too, and XXH3 is computed
 };
 
-void time_zstd(benchmark::State& state, const std::string& shape) {
+class Decoder {
+ public:
+  void decode(Decoding how, const Frame& frame, MutableBytes to) {
+    if (how == Decoding::frames) {
+      const auto size =
+          ZSTD_decompressDCtx(context_.get(), to.data(), to.size(), frame.stored.data(), frame.stored.size());
+      need_that(size == frame.raw, "a frame does not decode");
+    } else {
+      need(chunks_.decode(frame.encoding, frame.stored, to));
+      benchmark::DoNotOptimize(segment::xxh3(to));
+    }
+  }
+
+  /// Memory that stays in the core's cache.
+  MutableBytes near(std::uint64_t bytes) {
+    if (near_.size() < bytes) near_.resize(bytes);
+    return MutableBytes(near_).first(bytes);
+  }
+
+ private:
+  std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context_{ZSTD_createDCtx(), &ZSTD_freeDCtx};
+  segment::ChunkDecoder chunks_;
+  std::vector<std::byte> near_;
+};
+
+/// 128 MiB of page-locked buffers, which frames go to in turn.
+class Buffers {
+ public:
+  [[nodiscard]] MutableBytes next(std::uint64_t number) const {
+    return pinned_.bytes().subspan(number % count * bytes, bytes);
+  }
+
+ private:
+  static constexpr std::uint64_t bytes = std::uint64_t{8} << 20, count = 16;
+  Pinned pinned_{bytes * count};
+};
+
+/// On all cores: into buffers, as a load must, or each frame into what the one before was decoded to.
+void time_decoding(benchmark::State& state, const std::string& shape, Decoding how, bool is_near) {
   const auto path = model_path(shape, true);
   warm_up(path);
   const auto reader = need(Reader::open(path));
@@ -107,14 +145,22 @@ void time_zstd(benchmark::State& state, const std::string& shape) {
   const auto frames = frames_of(reader, file.bytes());
   std::uint64_t bytes = 0;
   for (const auto& frame : frames) bytes += frame.raw;
+  std::optional<Buffers> buffers;
+  if (!is_near) buffers.emplace();
   constexpr std::uint64_t batch = 64;
+  const auto decode_batch = [&](std::uint64_t number) {
+    thread_local Decoder decoder;
+    auto room = buffers ? buffers->next(number) : MutableBytes();
+    const auto end = std::min<std::uint64_t>(frames.size(), (number + 1) * batch);
+    for (const auto& frame : std::span(frames).subspan(number * batch, end - number * batch)) {
+      need_that(is_near || frame.raw <= room.size(), "chunks are too large for the buffers");
+      decoder.decode(how, frame, is_near ? decoder.near(frame.raw) : room.first(frame.raw));
+      if (!is_near) room = room.subspan(frame.raw);
+    }
+  };
   const auto run = [&] {
     const Stopwatch watch;
-    parallel((frames.size() + batch - 1) / batch, setup().cores, [&](std::uint64_t i) {
-      thread_local Decoder decoder;
-      for (auto j = i * batch; j < std::min<std::uint64_t>(frames.size(), (i + 1) * batch); ++j)
-        decoder.decode(frames[j]);
-    });
+    parallel((frames.size() + batch - 1) / batch, setup().cores, decode_batch);
     return watch.seconds();
   };
   run();  // maps the pages
@@ -160,8 +206,12 @@ void add_rivals() {
   executorch("small", "forward");
   executorch("moe", "forward");
   executorch("two", "");
-  for (const auto& shape : shapes())
-    add("cpu/zstd/" + shape, 5, [shape](benchmark::State& state) { time_zstd(state, shape); });
+  const auto decoding = [](const std::string& name, const std::string& shape, Decoding how, bool is_near) {
+    add("cpu/" + name, 5, [=](benchmark::State& state) { time_decoding(state, shape, how, is_near); });
+  };
+  for (const auto& shape : shapes()) decoding("zstd/" + shape, shape, Decoding::frames, true);
+  decoding("zstd/large/pinned", "large", Decoding::frames, false);
+  decoding("chunks/large/pinned", "large", Decoding::chunks, false);
   for (const unsigned threads : {4U, 8U, 16U})
     add("cpu/copy/threads:" + std::to_string(threads), 5,
         [threads](benchmark::State& state) { time_copies(state, threads); });

@@ -143,23 +143,14 @@ class CudaLane final : public Lane {
 
   [[nodiscard]] Result<void> wait_for(const MarkPtr& mark) override { return mark->make_wait(stream_); }
 
-  [[nodiscard]] Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
-                                                    const gpu::Workspace& workspace) override {
-    return decoder_.tell_chunks(stream_, jobs, workspace);
+  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
+                                    const gpu::Workspace& workspace) override {
+    return decoder_.decode_chunks(stream_, jobs, workspace);
   }
 
-  [[nodiscard]] Result<void> decode(const gpu::ChunkBatch& batch, const gpu::Workspace& workspace) override {
-    return decoder_.decode_chunks(stream_, batch, workspace);
-  }
-
-  [[nodiscard]] Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
-                                                   const gpu::Workspace& workspace) override {
-    return decoder_.tell_leaves(stream_, runs, workspace);
-  }
-
-  [[nodiscard]] Result<void> hash_leaves(const gpu::LeafBatch& batch,
+  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
                                          const gpu::Workspace& workspace) override {
-    return decoder_.hash_leaves(stream_, batch, workspace);
+    return decoder_.hash_leaves(stream_, runs, workspace);
   }
 
   [[nodiscard]] Result<MarkPtr> mark() override { return CudaMark::make(context_, stream_); }

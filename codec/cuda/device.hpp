@@ -36,17 +36,12 @@ class Lane {
   /// What comes after it waits for the mark, of any queue of the device.
   [[nodiscard]] virtual Result<void> wait_for(const MarkPtr& mark) = 0;
 
-  // Copies lists of chunks and leaves to the device. Errors: `argument`, `device`.
-  [[nodiscard]] virtual Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
-                                                            const gpu::Workspace& workspace) = 0;
-  [[nodiscard]] virtual Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
-                                                           const gpu::Workspace& workspace) = 0;
+  // Lists are put into the workspace before the call returns. Errors: `argument`, `device`.
 
-  /// Decodes and checks the chunks that the workspace was told of last; gpu::statuses tells what became of
-  /// them.
-  [[nodiscard]] virtual Result<void> decode(const gpu::ChunkBatch& batch,
+  /// Decodes and checks chunks; gpu::statuses tells what became of them.
+  [[nodiscard]] virtual Result<void> decode(std::span<const gpu::ChunkJob> jobs,
                                             const gpu::Workspace& workspace) = 0;
-  [[nodiscard]] virtual Result<void> hash_leaves(const gpu::LeafBatch& batch,
+  [[nodiscard]] virtual Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
                                                  const gpu::Workspace& workspace) = 0;
   [[nodiscard]] virtual Result<MarkPtr> mark() = 0;
 };

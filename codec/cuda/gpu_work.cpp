@@ -184,21 +184,20 @@ Result<void> GpuWork::await_place(const Batch& batch) {
 
 // --- groups --------------------------------------------------------------------------------------------
 
-/// All copies of the group are on their way. What was in the slot before must be known: its lists are written
-/// anew.
+/// All copies of the group are on their way: what is marked now is behind them, and copies of the next group
+/// may be on their way while the thread waits. What was in the slot before must be known: its lists are
+/// written anew.
 Result<void> GpuWork::enqueue(std::uint64_t number) {
+  PTD_LET(copied, lanes_->copies->mark());
   // That is some time away, as a rule: to ask for it again and again would slow the copies.
   if (number >= slots) PTD_TRY(settle(number - slots, group_of(number - slots).done->wait()));
   auto& group = group_of(number);
   const auto& slot = slot_of(number);
   add_addresses(group);
-  PTD_LET(chunks, lanes_->copies->tell_chunks(std::span(group.jobs).first(group.job_count), slot.jobs_room));
-  PTD_LET(leaves, tell_leaves(group, slot));
-  PTD_LET(copied, lanes_->copies->mark());
   PTD_TRY(slot.lane->wait_for(copied));
-  PTD_TRY(slot.lane->decode(chunks, slot.jobs_room));
+  PTD_TRY(slot.lane->decode(std::span(group.jobs).first(group.job_count), slot.jobs_room));
   PTD_LET(decoded, slot.lane->mark());
-  PTD_TRY(hash_leaves(leaves, slot));
+  PTD_TRY(hash_leaves(group, slot));
   PTD_LET(done, slot.lane->mark());
   {
     const std::lock_guard lock(mutex_);
@@ -220,8 +219,8 @@ void GpuWork::add_addresses(Group& group) {
 }
 
 /// A run of leaves a fill.
-Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot) {
-  if (check_ != Check::content) return gpu::LeafBatch{};
+Result<void> GpuWork::hash_leaves(const Group& group, const Slot& slot) {
+  if (check_ != Check::content) return {};
   std::vector<gpu::LeafRun> runs;
   std::uint64_t bytes = 0;
   for (const auto& batch : group.batches)
@@ -231,13 +230,8 @@ Result<gpu::LeafBatch> GpuWork::tell_leaves(const Group& group, const Slot& slot
                       .digests = number_of(slot.device_leaves + bytes)});
       bytes += leaves_bytes(fill);
     }
-  return lanes_->copies->tell_leaves(runs, slot.runs_room);
-}
-
-Result<void> GpuWork::hash_leaves(const gpu::LeafBatch& batch, const Slot& slot) {
-  if (batch.runs == 0) return {};
-  PTD_TRY(slot.lane->hash_leaves(batch, slot.runs_room));
-  return slot.lane->fetch(slot.host_leaves.data(), slot.device_leaves, batch.leaves * sizeof(Digest));
+  PTD_TRY(slot.lane->hash_leaves(runs, slot.runs_room));
+  return slot.lane->fetch(slot.host_leaves.data(), slot.device_leaves, bytes);
 }
 
 /// Looks at what became of a group, once it has been decoded.

@@ -109,8 +109,7 @@ class GpuWork final : public BatchWork {
   Result<void> await_place(const Batch& batch);
   Result<void> enqueue(std::uint64_t number);
   void add_addresses(Group& group);
-  Result<gpu::LeafBatch> tell_leaves(const Group& group, const Slot& slot);
-  static Result<void> hash_leaves(const gpu::LeafBatch& batch, const Slot& slot);
+  Result<void> hash_leaves(const Group& group, const Slot& slot);
   Result<void> settle(std::uint64_t number, const Result<void>& reached);
   void look_at_statuses(const Group& group, const Slot& slot);
   void take_leaves(const Group& group, const Slot& slot);

@@ -2,8 +2,9 @@
 //
 // Lanes of devices with the page-locked memory that belongs to them: few, kept across loads.
 //
-// All copies of a load are in one lane, so that they come in their order: copies in several lanes take
-// turns, and then the last of a group comes when that of the next does.
+// All copies of stored bytes are in one lane, so that groups come one after the other: copies in several
+// lanes take turns, and then the last of a group comes when that of the next does. Other lanes copy nothing
+// to the device: the smallest copy there waits until the first lane stands still.
 #pragma once
 
 #include <array>

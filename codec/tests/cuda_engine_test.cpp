@@ -235,7 +235,7 @@ TEST(CudaEngine, AllocatorsAreCalledFromTheThreadThatLoads) {
 
 TEST(CudaEngine, FailuresOfTheDeviceLeaveNothingBehind) {
   const Buffer file = mixed(16);
-  for (const std::string call : {"copy", "tell", "wait_for", "decode", "hash", "fetch", "mark"})
+  for (const std::string call : {"copy", "wait_for", "decode", "hash", "fetch", "mark"})
     for (int number = 0; number < 6; ++number) {
       SmallGroups bench;
       const auto model = bench.open(file);

@@ -178,46 +178,31 @@ class FakeLane final : public Lane {
     return {};
   }
 
-  [[nodiscard]] Result<gpu::ChunkBatch> tell_chunks(std::span<const gpu::ChunkJob> jobs,
-                                                    const gpu::Workspace& workspace) override {
-    if (jobs.empty()) return gpu::ChunkBatch{};
-    PTD_TRY(faults_.check("tell", ErrorCode::device));
+  [[nodiscard]] Result<void> decode(std::span<const gpu::ChunkJob> jobs,
+                                    const gpu::Workspace& workspace) override {
+    if (jobs.empty()) return {};
+    PTD_TRY(faults_.check("decode", ErrorCode::device));
     PTD_TRY(gpu::check_batch(jobs, workspace));
     gpu::place_jobs(jobs, workspace);
-    copy_list(workspace, jobs.size_bytes());
-    return gpu::ChunkBatch{static_cast<std::uint32_t>(jobs.size()), 1};
-  }
-
-  [[nodiscard]] Result<void> decode(const gpu::ChunkBatch& batch, const gpu::Workspace& workspace) override {
-    if (batch.chunks == 0) return {};
-    PTD_TRY(faults_.check("decode", ErrorCode::device));
-    queue_->add([this, batch, workspace] {
-      const auto room = workspace.host.subspan(gpu::WorkspaceParts(batch.chunks, 0).statuses);
-      const auto jobs = told<gpu::ChunkJob>(workspace, batch.chunks);
-      for (std::size_t i = 0; i < jobs.size(); ++i) {
-        const auto status = kernels_.run(jobs[i]);
+    queue_->add([this, count = jobs.size(), workspace] {
+      const auto room = workspace.host.subspan(gpu::WorkspaceParts(count, 0).statuses);
+      const auto fetched = fetch_list<gpu::ChunkJob>(workspace, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto status = kernels_.run(fetched[i]);
         std::memcpy(room.data() + i * sizeof status, &status, sizeof status);
       }
     });
     return {};
   }
 
-  [[nodiscard]] Result<gpu::LeafBatch> tell_leaves(std::span<const gpu::LeafRun> runs,
-                                                   const gpu::Workspace& workspace) override {
-    if (runs.empty()) return gpu::LeafBatch{};
-    PTD_TRY(faults_.check("tell", ErrorCode::device));
-    PTD_TRY(gpu::check_runs(runs, workspace));
-    const gpu::LeafBatch batch{static_cast<std::uint32_t>(runs.size()), gpu::place_runs(runs, workspace)};
-    copy_list(workspace, runs.size_bytes());
-    return batch;
-  }
-
-  [[nodiscard]] Result<void> hash_leaves(const gpu::LeafBatch& batch,
+  [[nodiscard]] Result<void> hash_leaves(std::span<const gpu::LeafRun> runs,
                                          const gpu::Workspace& workspace) override {
-    if (batch.runs == 0) return {};
+    if (runs.empty()) return {};
     PTD_TRY(faults_.check("hash", ErrorCode::device));
-    queue_->add([batch, workspace] {
-      for (const auto& run : told<gpu::LeafRun>(workspace, batch.runs)) {
+    PTD_TRY(gpu::check_runs(runs, workspace));
+    gpu::place_runs(runs, workspace);
+    queue_->add([count = runs.size(), workspace] {
+      for (const auto& run : fetch_list<gpu::LeafRun>(workspace, count)) {
         const auto leaves = (run.size + segment::leaf_bytes - 1) / segment::leaf_bytes;
         segment::hash_leaves(Kernels::room(run.bytes, run.size),
                              Kernels::room(run.digests, leaves * sizeof(Digest)));
@@ -232,19 +217,13 @@ class FakeLane final : public Lane {
   }
 
  private:
-  /// To the device, when the lane comes to it.
-  void copy_list(const gpu::Workspace& workspace, std::uint64_t bytes) {
-    queue_->add([workspace, bytes] {
-      std::memcpy(Kernels::room(workspace.device, bytes).data(), workspace.host.data(), bytes);
-    });
-  }
-
-  /// What the workspace on the device holds.
+  /// As the lane comes to it: what is in the host's part of the workspace then, through the device's.
   template <class Item>
-  static std::vector<Item> told(const gpu::Workspace& workspace, std::size_t count) {
+  static std::vector<Item> fetch_list(const gpu::Workspace& workspace, std::size_t count) {
+    const auto on_device = Kernels::room(workspace.device, count * sizeof(Item));
+    std::memcpy(on_device.data(), workspace.host.data(), on_device.size());
     std::vector<Item> items(count);
-    std::memcpy(items.data(), Kernels::room(workspace.device, count * sizeof(Item)).data(),
-                count * sizeof(Item));
+    std::memcpy(items.data(), on_device.data(), on_device.size());
     return items;
   }
 

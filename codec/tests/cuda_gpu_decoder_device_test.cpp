@@ -91,19 +91,35 @@ class OnGpu {
   std::size_t size_;
 };
 
+/// Page-locked memory of the host.
+class OnHost {
+ public:
+  explicit OnHost(std::size_t size) : size_(size) {
+    Lab::get()->must_be(Lab::get()->api().cuMemHostAlloc(&memory_, std::max<std::size_t>(size_, 1), 0));
+  }
+  OnHost(const OnHost&) = delete;
+  OnHost& operator=(const OnHost&) = delete;
+  ~OnHost() { Lab::get()->api().cuMemFreeHost(memory_); }
+
+  [[nodiscard]] MutableBytes bytes() const { return {static_cast<std::byte*>(memory_), size_}; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t size_;
+};
+
 /// A workspace of exactly what is needed, so that the sanitizer sees any access outside.
 struct Desk {
   explicit Desk(const WorkspaceNeeds& needs) : host(needs.host_bytes), device(Buffer(needs.device_bytes)) {
-    workspace = {device.address(), needs.device_bytes, host};
+    workspace = {device.address(), needs.device_bytes, host.bytes()};
   }
-  Buffer host;
+  OnHost host;
   OnGpu device;
   Workspace workspace;
 };
 
 void decode(std::span<const ChunkJob> jobs, const Workspace& workspace) {
-  const auto batch = must(Lab::get()->decoder().tell_chunks(Lab::get()->stream(), jobs, workspace));
-  must(Lab::get()->decoder().decode_chunks(Lab::get()->stream(), batch, workspace));
+  must(Lab::get()->decoder().decode_chunks(Lab::get()->stream(), jobs, workspace));
 }
 
 struct Decoded {
@@ -332,8 +348,7 @@ TEST_F(CudaGpuDecoder, HashesLeaves) {
   const OnGpu digests(Buffer(expected.size()));
   for (auto& run : runs) run.digests += digests.address();
   Desk room(leaves_needs(runs.size()));
-  const auto batch = must(Lab::get()->decoder().tell_leaves(Lab::get()->stream(), runs, room.workspace));
-  must(Lab::get()->decoder().hash_leaves(Lab::get()->stream(), batch, room.workspace));
+  must(Lab::get()->decoder().hash_leaves(Lab::get()->stream(), runs, room.workspace));
   Lab::get()->wait();
   EXPECT_EQ(digests.read(), expected);
 }
@@ -341,7 +356,7 @@ TEST_F(CudaGpuDecoder, HashesLeaves) {
 TEST_F(CudaGpuDecoder, RefusesWhatCannotBe) {
   const auto& decoder = Lab::get()->decoder();
   const auto code = [&](ChunkJob job, Workspace workspace) {
-    const auto result = decoder.tell_chunks(Lab::get()->stream(), {&job, 1}, workspace);
+    const auto result = decoder.decode_chunks(Lab::get()->stream(), {&job, 1}, workspace);
     return result ? ErrorCode::internal : result.error().code;
   };
   ChunkJob job;

@@ -17,6 +17,10 @@ std::uint32_t most_blocks(std::span<const ChunkJob> jobs) noexcept {
   return static_cast<std::uint32_t>(most);
 }
 
+unsigned blocks_for(std::uint64_t items, unsigned threads) noexcept {
+  return static_cast<unsigned>((items + threads - 1) / threads);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Decoder>> Decoder::create(CudaApiPtr api, CUcontext context) {
@@ -31,6 +35,7 @@ Result<void> Decoder::load() {
   const CurrentContext current(*api_, context_);
   PTD_TRY(api_->check(current.result(), "using the GPU"));
   PTD_TRY(api_->check(api_->cuModuleLoadData(&module_, image.data()), "loading kernels"));
+  PTD_TRY(find(fetch_, "ptd_fetch_list"));
   PTD_TRY(find(decode_, "ptd_decode_blocks"));
   PTD_TRY(find(restore_, "ptd_restore_chunks"));
   return find(hash_, "ptd_hash_leaves");
@@ -46,65 +51,58 @@ Decoder::~Decoder() {
   api_->cuModuleUnload(module_);
 }
 
-Result<ChunkBatch> Decoder::tell_chunks(CUstream stream, std::span<const ChunkJob> jobs,
-                                        const Workspace& workspace) const {
-  if (jobs.empty()) return ChunkBatch{};
+Result<void> Decoder::launch(CUstream stream, CUfunction function, const Grid& grid, void** arguments,
+                             std::string_view doing) const {
+  return api_->check(
+      api_->cuLaunchKernel(function, grid.x, grid.y, 1, grid.threads, 1, 1, 0, stream, arguments, nullptr),
+      doing);
+}
+
+Result<void> Decoder::fetch_list(CUstream stream, const Workspace& workspace, std::uint64_t bytes) const {
+  auto* list = workspace.host.data();
+  auto to = workspace.device;
+  auto count = static_cast<std::uint32_t>(bytes / fetch_bytes);
+  void* arguments[] = {&list, &to, &count};
+  return launch(stream, fetch_, {blocks_for(count, fetch_threads), 1, fetch_threads}, arguments,
+                "telling the GPU what to do");
+}
+
+Result<void> Decoder::decode_chunks(CUstream stream, std::span<const ChunkJob> jobs,
+                                    const Workspace& workspace) const {
+  if (jobs.empty()) return {};
   PTD_TRY(check_batch(jobs, workspace));
   place_jobs(jobs, workspace);
   const CurrentContext current(*api_, context_);
   PTD_TRY(api_->check(current.result(), "using the GPU"));
-  PTD_TRY(
-      api_->check(api_->cuMemcpyHtoDAsync(workspace.device, workspace.host.data(), jobs.size_bytes(), stream),
-                  "telling the GPU about chunks"));
-  return ChunkBatch{static_cast<std::uint32_t>(jobs.size()), most_blocks(jobs)};
-}
-
-Result<void> Decoder::decode_chunks(CUstream stream, const ChunkBatch& batch,
-                                    const Workspace& workspace) const {
-  if (batch.chunks == 0) return {};
-  const CurrentContext current(*api_, context_);
-  PTD_TRY(api_->check(current.result(), "using the GPU"));
-  const auto statuses = WorkspaceParts(batch.chunks, 0).statuses;
+  PTD_TRY(fetch_list(stream, workspace, jobs.size_bytes()));
+  const auto chunks = static_cast<unsigned>(jobs.size());
+  const auto statuses = WorkspaceParts(chunks, 0).statuses;
   CUdeviceptr device_jobs = workspace.device, device_statuses = workspace.device + statuses;
-  const std::uint64_t status_bytes = batch.chunks * sizeof(ChunkStatus);
+  const std::uint64_t status_bytes = chunks * sizeof(ChunkStatus);
   void* arguments[] = {&device_jobs, &device_statuses};
   PTD_TRY(api_->check(api_->cuMemsetD8Async(device_statuses, 0, status_bytes, stream),
                       "telling the GPU about chunks"));
-  PTD_TRY(api_->check(api_->cuLaunchKernel(decode_, batch.chunks, batch.most_blocks, 1, warp_threads, 1, 1, 0,
-                                           stream, arguments, nullptr),
-                      "decoding on the GPU"));
-  PTD_TRY(api_->check(api_->cuLaunchKernel(restore_, batch.chunks, 1, 1, restore_threads, 1, 1, 0, stream,
-                                           arguments, nullptr),
-                      "merging planes on the GPU"));
+  PTD_TRY(
+      launch(stream, decode_, {chunks, most_blocks(jobs), warp_threads}, arguments, "decoding on the GPU"));
+  PTD_TRY(launch(stream, restore_, {chunks, 1, restore_threads}, arguments, "merging planes on the GPU"));
   return api_->check(
       api_->cuMemcpyDtoHAsync(workspace.host.data() + statuses, device_statuses, status_bytes, stream),
       "fetching what became of chunks");
 }
 
-Result<LeafBatch> Decoder::tell_leaves(CUstream stream, std::span<const LeafRun> runs,
-                                       const Workspace& workspace) const {
-  if (runs.empty()) return LeafBatch{};
+Result<void> Decoder::hash_leaves(CUstream stream, std::span<const LeafRun> runs,
+                                  const Workspace& workspace) const {
+  if (runs.empty()) return {};
   PTD_TRY(check_runs(runs, workspace));
-  const LeafBatch batch{static_cast<std::uint32_t>(runs.size()), place_runs(runs, workspace)};
+  auto leaves = place_runs(runs, workspace);
   const CurrentContext current(*api_, context_);
   PTD_TRY(api_->check(current.result(), "using the GPU"));
-  PTD_TRY(
-      api_->check(api_->cuMemcpyHtoDAsync(workspace.device, workspace.host.data(), runs.size_bytes(), stream),
-                  "telling the GPU about leaves"));
-  return batch;
-}
-
-Result<void> Decoder::hash_leaves(CUstream stream, const LeafBatch& batch, const Workspace& workspace) const {
-  if (batch.runs == 0) return {};
-  const CurrentContext current(*api_, context_);
-  PTD_TRY(api_->check(current.result(), "using the GPU"));
+  PTD_TRY(fetch_list(stream, workspace, runs.size_bytes()));
   CUdeviceptr device_runs = workspace.device;
-  auto [count, leaves] = batch;
+  auto count = static_cast<std::uint32_t>(runs.size());
   void* arguments[] = {&device_runs, &count, &leaves};
-  const auto warps = static_cast<unsigned>((leaves + warp_threads - 1) / warp_threads);
-  return api_->check(
-      api_->cuLaunchKernel(hash_, warps, 1, 1, warp_threads, 1, 1, 0, stream, arguments, nullptr),
-      "hashing on the GPU");
+  return launch(stream, hash_, {blocks_for(leaves, warp_threads), 1, warp_threads}, arguments,
+                "hashing on the GPU");
 }
 
 }  // namespace ptd::cuda::gpu

@@ -21,24 +21,17 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
   ~Decoder();
 
-  // What is told is enqueued as a copy to the workspace, best in a stream that does nothing but copy: a copy
-  // that waits for a kernel makes those of other streams wait, too. The jobs and runs themselves are copied
-  // before the call returns. Errors: `argument` for a job, a run or a workspace that cannot be; `device`.
-  [[nodiscard]] Result<ChunkBatch> tell_chunks(CUstream stream, std::span<const ChunkJob> jobs,
-                                               const Workspace& workspace) const;
-  [[nodiscard]] Result<LeafBatch> tell_leaves(CUstream stream, std::span<const LeafRun> runs,
-                                              const Workspace& workspace) const;
+  // These enqueue. Kernels fetch the lists from the workspace's host memory, where they are put before the
+  // call returns. Errors: `argument` for a job, a run or a workspace that cannot be; `device`, after which
+  // what was enqueued still runs.
 
-  // These enqueue what this workspace was told of last, which must have come there when the stream comes to
-  // it. Error `device`, after which what was enqueued still runs.
-
-  /// Decodes, merges and checks. Stored bytes must be there, too; raw bytes may be used after the stream has
-  /// passed.
-  [[nodiscard]] Result<void> decode_chunks(CUstream stream, const ChunkBatch& batch,
+  /// Decodes, merges and checks. Stored bytes must be there when the stream comes to it; raw bytes may be
+  /// used after it has passed.
+  [[nodiscard]] Result<void> decode_chunks(CUstream stream, std::span<const ChunkJob> jobs,
                                            const Workspace& workspace) const;
 
   /// Many leaves at once are far better than a few: a GPU has room for tens of thousands.
-  [[nodiscard]] Result<void> hash_leaves(CUstream stream, const LeafBatch& batch,
+  [[nodiscard]] Result<void> hash_leaves(CUstream stream, std::span<const LeafRun> runs,
                                          const Workspace& workspace) const;
 
  private:
@@ -46,9 +39,18 @@ class Decoder {
   [[nodiscard]] Result<void> load();
   [[nodiscard]] Result<void> find(CUfunction& function, const char* name) const;
 
+  struct Grid {
+    unsigned x, y, threads;
+  };
+  [[nodiscard]] Result<void> launch(CUstream stream, CUfunction function, const Grid& grid, void** arguments,
+                                    std::string_view doing) const;
+  [[nodiscard]] Result<void> fetch_list(CUstream stream, const Workspace& workspace,
+                                        std::uint64_t bytes) const;
+
   CudaApiPtr api_;
   CUcontext context_;
   CUmodule module_ = nullptr;
+  CUfunction fetch_ = nullptr;
   CUfunction decode_ = nullptr;
   CUfunction restore_ = nullptr;
   CUfunction hash_ = nullptr;

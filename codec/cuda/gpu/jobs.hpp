@@ -51,4 +51,8 @@ struct LeafRun {
 
 inline constexpr std::uint32_t gpu_leaf_bytes = 8192;
 
+/// Lists of both are fetched by so many threads a block, in words of so many bytes.
+inline constexpr std::uint32_t fetch_threads = 256, fetch_bytes = 16;
+static_assert(sizeof(ChunkJob) % fetch_bytes == 0 && sizeof(LeafRun) % fetch_bytes == 0);
+
 }  // namespace ptd::cuda::gpu

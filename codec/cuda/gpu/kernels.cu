@@ -36,6 +36,13 @@ __device__ void decode(const ChunkJob& job, std::uint32_t index, std::uint32_t* 
 
 extern "C" {
 
+// From page-locked memory of the host. A copy would have to wait its turn among the copies of stored bytes.
+__global__ void __launch_bounds__(ptd::cuda::gpu::fetch_threads)
+    ptd_fetch_list(const uint4* list, uint4* to, std::uint32_t count) {
+  const std::uint32_t i = blockIdx.x * ptd::cuda::gpu::fetch_threads + threadIdx.x;
+  if (i < count) to[i] = list[i];
+}
+
 __global__ void __launch_bounds__(32)
     ptd_decode_blocks(const ptd::cuda::gpu::ChunkJob* jobs, std::uint32_t* statuses) {
   __shared__ ptd::cuda::gpu::Room room;

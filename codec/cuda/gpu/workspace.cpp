@@ -45,7 +45,7 @@ Result<void> check_job(const ChunkJob& job) {
 
 Result<void> check_workspace(const Workspace& workspace, const WorkspaceNeeds& needs) {
   if (workspace.device % alignment != 0 || workspace.device_bytes < needs.device_bytes ||
-      workspace.host.size() < needs.host_bytes || !is_aligned(workspace.host.data(), alignof(ChunkJob)))
+      workspace.host.size() < needs.host_bytes || !is_aligned(workspace.host.data(), fetch_bytes))
     return bad("the workspace is too small for the batch, or not aligned");
   return {};
 }

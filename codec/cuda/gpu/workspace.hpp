@@ -16,7 +16,7 @@ namespace ptd::cuda::gpu {
 struct Workspace {
   std::uint64_t device = 0;  ///< address of the GPU's, at a multiple of 256
   std::uint64_t device_bytes = 0;
-  MutableBytes host;  ///< page-locked, at a multiple of 8; else copies are slow, and wait
+  MutableBytes host;  ///< page-locked, at a multiple of 16: kernels read it
 };
 
 /// What a workspace must have.
@@ -40,18 +40,6 @@ Result<void> check_runs(std::span<const LeafRun> runs, const Workspace& workspac
 
 /// What became of the jobs of the last batch in this workspace, once the stream has passed it.
 std::span<const ChunkStatus> statuses(const Workspace& workspace, std::size_t jobs) noexcept;
-
-/// Jobs that a GPU was told of.
-struct ChunkBatch {
-  std::uint32_t chunks = 0;
-  std::uint32_t most_blocks = 0;  ///< of a chunk
-};
-
-/// Runs of leaves that a GPU was told of.
-struct LeafBatch {
-  std::uint32_t runs = 0;
-  std::uint64_t leaves = 0;  ///< of all of them
-};
 
 /// Where jobs, statuses, pieces and planes of a batch lie in its workspace: offsets, in this order. The host
 /// has the first two only.
