@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <ptd/reader.hpp>
 #include <span>
@@ -27,24 +26,27 @@ class ContentProofs {
   Result<void> add_leaves(const Fill& fill, Bytes leaves);
 
   /// Leaves of this are not what they should be, and somebody else will see to it: nothing is compared.
-  void leave(std::uint32_t wanted) noexcept { proofs_[wanted]->is_left = true; }
+  void leave(std::uint32_t wanted) noexcept { proofs_[wanted].is_left = true; }
 
  private:
   struct Proof {
-    explicit Proof(std::uint64_t bytes) : size(bytes), left(bytes) {}
-    const std::uint64_t size;
-    std::once_flag made;
-    std::atomic<std::uint64_t> left;
     std::atomic<bool> is_left = false;
+
+    // If its content comes in several fills, from the first of them on.
+    std::once_flag made;
+    std::atomic<std::uint64_t> missing = 0;  ///< bytes of the content
     std::vector<std::byte> leaves;
   };
 
-  MutableBytes room(Proof& proof, const Fill& fill);
+  [[nodiscard]] std::uint64_t size_of(const Fill& fill) const {
+    return file_.model().contents[fill.content].size;
+  }
+  MutableBytes room(Proof& proof, const Fill& fill) const;
   Result<void> count(Proof& proof, const Fill& fill);
   Result<void> compare(const Proof& proof, const Fill& fill, Bytes leaves) const;
 
   const Reader& file_;
-  std::vector<std::unique_ptr<Proof>> proofs_;  ///< by wanted
+  std::vector<Proof> proofs_;  ///< by wanted; in one piece, as there may be many small ones
 };
 
 /// Bytes of the digests of a fill's leaves.
