@@ -46,7 +46,8 @@ if(e2e_sources AND NOT EXISTS "${PTD_PYTHON}")
   message(WARNING "No ${PTD_PYTHON}: end-to-end tests are left out. ./dev build makes it.")
 elseif(e2e_sources)
   add_test(NAME e2e COMMAND "${PTD_PYTHON}" -m pytest -q -p no:cacheprovider "${CMAKE_CURRENT_SOURCE_DIR}/tests/e2e")
-  set_tests_properties(e2e PROPERTIES TIMEOUT 900 ENVIRONMENT
+  # The longest of all, on one core: what it costs lets it start first.
+  set_tests_properties(e2e PROPERTIES TIMEOUT 900 COST 100 ENVIRONMENT
       "PTD_BIN=$<TARGET_FILE:ptd_cli>;PTD_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 endif()
 
