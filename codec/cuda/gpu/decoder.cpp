@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/gpu/module.hpp"
+#include "wire/checked.hpp"
 
 namespace ptd::cuda::gpu {
 namespace {
@@ -18,7 +19,7 @@ std::uint32_t most_blocks(std::span<const ChunkJob> jobs) noexcept {
 }
 
 unsigned blocks_for(std::uint64_t items, unsigned threads) noexcept {
-  return static_cast<unsigned>((items + threads - 1) / threads);
+  return static_cast<unsigned>(wire::divide_up(items, threads));
 }
 
 }  // namespace
