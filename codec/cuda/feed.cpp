@@ -58,17 +58,28 @@ Feed direct(const Reader& file, TableStore& tables, std::span<const Wanted> want
   return feed;
 }
 
+/// The whole file in memory, to ask what of it is in the page cache; empty if it cannot be mapped. A file
+/// that was not opened mapped is never read through it: it may be cut short.
+SourcePtr view_of(const OpenedFile& opened) {
+  if (!opened.source->in_memory().empty()) return opened.source;
+  auto again = open_file(opened.source->label(), FileAccess::mapped);
+  return again && again->identity == opened.identity ? again->source : opened.source;
+}
+
 // The samples cost next to nothing. To ask for every page takes a fifth of a load from memory, so that is
 // done only where it can save reads of the disk, and not for the few that a mapping brings just as well.
 Feed automatic(const Reader& file, TableStore& tables, std::span<const Wanted> wanted,
                const RingMaker& make_ring) {
   constexpr double most = 0.9;
-  const auto mapping = file.file().source->in_memory();
+  const bool is_mapped = !file.file().source->in_memory().empty();
+  const auto from_memory = [&] { return is_mapped ? mapped(file) : buffered(file); };
   // What is no file lies in memory anyway.
-  if (file.file().identity == FileIdentity{}) return mapping.empty() ? buffered(file) : mapped(file);
-  const auto share = mapping.empty() ? 0 : resident_share(mapping, file, wanted);
-  if (share >= most) return mapped(file);
-  return direct(file, tables, wanted, make_ring, share > 0 ? mapping : Bytes());
+  if (file.file().identity == FileIdentity{}) return from_memory();
+  const auto view = view_of(file.file());
+  const auto pages = view->in_memory();
+  const auto share = pages.empty() ? 0 : resident_share(pages, file, wanted);
+  if (share >= most) return from_memory();
+  return direct(file, tables, wanted, make_ring, share > 0 ? pages : Bytes());
 }
 
 }  // namespace

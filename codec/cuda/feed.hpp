@@ -23,9 +23,9 @@ struct Feed {
 /// Makes what reads ahead, of this depth; tests give one that fails.
 using RingMaker = std::function<Result<DeepReaderPtr>(unsigned depth)>;
 
-/// Chooses for what is wanted. `automatic` takes the mapping where most of it is in memory; otherwise it
-/// reads directly what is not, and what is through the page cache. `mapped` and `direct` fall back to
-/// `buffered`, io_uring to threads, each with a note.
+/// Chooses for what is wanted. Where most of it is in memory `automatic` takes the mapping, or pread for a
+/// file that was not opened mapped; otherwise it reads directly what is not, and what is through the page
+/// cache. `mapped` and `direct` fall back to `buffered`, io_uring to threads, each with a note.
 Feed choose_feed(const Reader& file, TableStore& tables, std::span<const Wanted> wanted, ReadPath path,
                  const RingMaker& make_ring = ring_reader);
 

@@ -279,8 +279,10 @@ class CudaFeeds : public file_test::Folder {
     for (unsigned i = 0; i < 6; ++i)
       must(writer.bind(method, put(writer, "w" + std::to_string(i), noise(mib, i))));
     write(in("m.ptd"), written(writer, options_of(false)));
-    return must(Reader::open(in("m.ptd"), {.access = FileAccess::mapped}));
+    return opened(FileAccess::mapped);
   }
+
+  Reader opened(FileAccess access) { return must(Reader::open(in("m.ptd"), {.access = access})); }
 
   std::vector<Wanted> wanted_of(const Reader& reader) {
     std::vector<Wanted> wanted;
@@ -346,7 +348,7 @@ bool keep_only(const std::filesystem::path& path, std::uint64_t bytes) {
 TEST_F(CudaFeeds, WhatIsInThePageCacheIsReadFromThere) {
   static_cast<void>(model());
   ASSERT_TRUE(keep_only(in("m.ptd"), 3 * mib + 100));
-  const auto reader = must(Reader::open(in("m.ptd"), {.access = FileAccess::mapped}));
+  const auto reader = opened(FileAccess::mapped);
   const auto wanted = wanted_of(reader);
   TableStore tables(reader.model().contents.size());
   const auto mapping = reader.file().source->in_memory();
@@ -361,15 +363,49 @@ TEST_F(CudaFeeds, WhatIsInThePageCacheIsReadFromThere) {
   const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
   EXPECT_NE(feed.path, ReadPath::mapped);
   expect_every_range(*feed.source, reader, wanted);
+  const auto direct = choose_feed(reader, tables, wanted, ReadPath::direct);
+  EXPECT_EQ(feed.path, direct.path);
 }
 
-TEST_F(CudaFeeds, WhatIsInThePageCacheWholeIsMapped) {
-  const auto reader = model();
+TEST_F(CudaFeeds, WhatIsNotInThePageCacheIsReadDirectlyHoweverTheFileWasOpened) {
+  static_cast<void>(model());
+  ASSERT_TRUE(keep_only(in("m.ptd"), 3 * mib + 100));
+  const auto mapping = opened(FileAccess::mapped);
+  const auto share = resident_share(mapping.file().source->in_memory(), mapping, wanted_of(mapping));
+  if (share > 0.8) GTEST_SKIP() << "the page cache cannot be told what to keep: " << share;
+  const auto reader = opened(FileAccess::positional);
   const auto wanted = wanted_of(reader);
   TableStore tables(reader.model().contents.size());
+  const auto direct = choose_feed(reader, tables, wanted, ReadPath::direct);
   const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
-  EXPECT_EQ(feed.path, ReadPath::mapped);
-  EXPECT_THAT(feed.notes, IsEmpty());
+  EXPECT_EQ(feed.path, direct.path);
+  expect_every_range(*feed.source, reader, wanted);
+}
+
+TEST_F(CudaFeeds, WhatIsInThePageCacheWholeIsNotReadFromTheDisk) {
+  static_cast<void>(model());
+  for (const auto access : {FileAccess::mapped, FileAccess::positional}) {
+    const auto reader = opened(access);
+    const auto wanted = wanted_of(reader);
+    TableStore tables(reader.model().contents.size());
+    const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
+    EXPECT_EQ(feed.path, access == FileAccess::mapped ? ReadPath::mapped : ReadPath::buffered);
+    EXPECT_THAT(feed.notes, IsEmpty());
+    expect_every_range(*feed.source, reader, wanted);
+  }
+}
+
+TEST_F(CudaFeeds, AnotherFileInThePlaceOfTheOneThatWasOpenedSaysNothingOfIt) {
+  static_cast<void>(model());
+  const auto reader = opened(FileAccess::positional);
+  const auto wanted = wanted_of(reader);
+  TableStore tables(reader.model().contents.size());
+  std::filesystem::copy_file(in("m.ptd"), in("copy"));
+  std::filesystem::rename(in("copy"), in("m.ptd"));
+  const auto feed = choose_feed(reader, tables, wanted, ReadPath::automatic);
+  EXPECT_EQ(feed.path, ReadPath::buffered);
+  EXPECT_EQ(feed.notes.size(), 1U);  // a look at the other would have found all of it in the cache
+  expect_every_range(*feed.source, reader, wanted);
 }
 
 TEST_F(CudaFeeds, ALoadOfAFileThatWasCutFailsAndLeavesNothing) {

@@ -62,9 +62,9 @@ enum class Engine : std::uint8_t {
 
 /// How the bytes of a file come to the pinned buffers.
 enum class ReadPath : std::uint8_t {
-  automatic,  ///< mapped if most of what is wanted is in the page cache; else direct, but through the page
-              ///< cache what is there. Direct also if the file was not opened mapped: nothing tells then
-  mapped,     ///< from a mapping; see FileAccess::mapped for what that means if the file is cut meanwhile
+  automatic,  ///< mapped if most of what is wanted is in the page cache, or buffered if the file was not
+              ///< opened mapped; else direct, but through the page cache what is there
+  mapped,  ///< from a mapping; see FileAccess::mapped for what that means if the file is cut meanwhile
   direct,  ///< from the disk, past the page cache (O_DIRECT), read ahead by up to 32 MiB: with io_uring where
            ///< that is allowed, else with threads
   buffered,  ///< with pread
