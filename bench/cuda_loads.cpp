@@ -63,9 +63,8 @@ void add_checks(const std::string& shape, bool compressed, const std::vector<Las
       add_load({.shape = shape, .compressed = compressed, .check = check, .lasting = lasting});
 }
 
-void add_buffers(std::uint64_t pinned, const std::vector<std::uint64_t>& sizes) {
+void add_buffers(LoadCase load, std::uint64_t pinned, const std::vector<std::uint64_t>& sizes) {
   for (const auto size : sizes) {
-    auto load = large_raw();
     load.options.pinned_bytes = pinned * mebi;
     load.options.buffer_bytes = size * mebi;
     load.more = "/pinned:" + std::to_string(pinned) + "/buffer:" + std::to_string(size);
@@ -187,10 +186,12 @@ void report_load(benchmark::State& state, const cuda::LoadReport& report) {
 void add_loads() {
   add_checks("large", false, {Lasting::nothing, Lasting::model, Lasting::cache});
   add_checks("large", true, {Lasting::nothing, Lasting::model, Lasting::cache});
-  add_buffers(16, {2, 4});
-  add_buffers(32, {4, 8});
-  add_buffers(64, {8});
-  add_buffers(128, {4, 32});
+  add_buffers(large_raw(), 16, {2, 4});
+  add_buffers(large_raw(), 32, {4, 8});
+  add_buffers(large_raw(), 64, {4, 16});
+  add_buffers(large_raw(), 128, {8, 32});
+  for (const std::uint64_t pinned : {32U, 128U})
+    add_buffers({.shape = "large", .compressed = true}, pinned, {8});
   add_threads(large_raw());
   add_threads(by_host({.shape = "large", .compressed = true, .method = "quarter", .runs = 3}));
   add_paths();

@@ -118,7 +118,7 @@ def notes_of(files, hardware, command):
     """What has to be known to believe the bars."""
     dates = sorted(file["context"]["date"][:10] for file in files)
     yield ", ".join(word for word in [*dates[-1:], hardware] if word)
-    yield ("Medians of second and later loads into new device memory, unless said otherwise; at most 128 MiB of pinned "
+    yield ("Medians of second and later loads into new device memory, unless said otherwise; at most 64 MiB of pinned "
            "memory for PTD.")
     if command:
         yield command

@@ -124,7 +124,7 @@ class Decoder {
   std::vector<std::byte> near_;
 };
 
-/// 128 MiB of page-locked buffers, which frames go to in turn.
+/// As much page-locked memory as a load takes, whose parts frames go to in turn.
 class Buffers {
  public:
   [[nodiscard]] MutableBytes next(std::uint64_t number) const {
@@ -132,7 +132,7 @@ class Buffers {
   }
 
  private:
-  static constexpr std::uint64_t bytes = std::uint64_t{8} << 20, count = 16;
+  static constexpr std::uint64_t bytes = std::uint64_t{4} << 20, count = 16;
   Pinned pinned_{bytes * count};
 };
 

@@ -33,10 +33,10 @@ struct WeightCache::Inner {
         lanes(driver, lane_sets(with)) {}
 
  private:
-  /// One for each 32 MiB of page-locked memory, of which they have a part: loads that run at once do so on
+  /// One for each 16 MiB of page-locked memory, of which they have a part: loads that run at once do so on
   /// one link, so that more make nothing faster.
   static std::size_t lane_sets(const CacheOptions& options) {
-    return std::clamp<std::size_t>(options.pinned_bytes >> 25, 1, 4);
+    return std::clamp<std::size_t>(options.pinned_bytes >> 24, 1, 4);
   }
   static std::uint64_t buffers(const CacheOptions& options) {
     return (options.pinned_bytes - lane_sets(options) * LanePool::set_bytes()) / options.buffer_bytes;

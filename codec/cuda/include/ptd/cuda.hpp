@@ -64,15 +64,16 @@ enum class Engine : std::uint8_t {
 enum class ReadPath : std::uint8_t {
   automatic,  ///< mapped if most of what is wanted is in the page cache, or buffered if the file was not
               ///< opened mapped; else direct, but through the page cache what is there
-  mapped,  ///< from a mapping; see FileAccess::mapped for what that means if the file is cut meanwhile
+  mapped,     ///< from a mapping; see FileAccess::mapped for what that means if the file is cut meanwhile
   direct,  ///< from the disk, past the page cache (O_DIRECT), read ahead by up to 32 MiB: with io_uring where
            ///< that is allowed, else with threads
   buffered,  ///< with pread
 };
 
 struct CacheOptions {
-  std::uint64_t pinned_bytes = std::uint64_t{128} << 20;  ///< of all that is pinned; at least 16 MiB
-  std::uint64_t buffer_bytes = std::uint64_t{8} << 20;    ///< of one; a multiple of 1 MiB, at most a quarter
+  std::uint64_t pinned_bytes = std::uint64_t{64} << 20;  ///< of all that is pinned; at least 16 MiB. More
+                                                         ///< than the processor's cache keeps is slower
+  std::uint64_t buffer_bytes = std::uint64_t{8} << 20;   ///< of one; a multiple of 1 MiB, at most a quarter
   unsigned threads = 0;  ///< of each load that reads; 0: one a core, or for `Engine::gpu` three on four cores
 };
 
