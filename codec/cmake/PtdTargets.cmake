@@ -23,13 +23,21 @@ endfunction()
 
 # Every target of ours sees the public headers, the rooms ("wire/header.hpp") and the warnings.
 function(ptd_own target)
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/codec")
-  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:ptd_warnings>)
-  ptd_tidy_again(${target})
+  ptd_own_or_test(${target})
+  ptd_lint(${target})
 endfunction()
 
+function(ptd_own_or_test target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/codec")
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:ptd_warnings>)
+endfunction()
+
+# What clang-tidy reads, where it is switched on (the preset "lint").
+add_custom_target(ptd_linted)
+
 # A changed set of checks must meet every source again, and the compiler's dependencies do not know of it.
-function(ptd_tidy_again target)
+function(ptd_lint target)
+  add_dependencies(ptd_linted ${target})
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   if(CMAKE_CXX_CLANG_TIDY)
@@ -45,7 +53,7 @@ target_compile_options(ptd_test_warnings INTERFACE
     -Wno-sign-conversion $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
 
 function(ptd_own_test target)
-  ptd_own(${target})
+  ptd_own_or_test(${target})
   target_link_libraries(${target} PRIVATE ptd_test_warnings)
   set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "")
 endfunction()
